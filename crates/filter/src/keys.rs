@@ -1,0 +1,421 @@
+//! The keys of `filter.toml`: the one list from which the parser, the tables in docs/filters.md and docs/filter.schema.json are
+//! made.
+
+/// A kind of values.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// A text of one line.
+    Text,
+    /// A name as in C.
+    Name,
+    /// The id of a variant.
+    Id,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A whole number within these bounds.
+    Whole(i64, i64),
+    /// A number.
+    Number,
+    /// An expression, or a whole number.
+    Expression,
+    /// Two expressions with `<` or `<=` between them.
+    Comparison,
+    /// A table with the keys of this list.
+    Table(&'static Table),
+    /// Between two numbers of values of one kind.
+    List(&'static Kind, usize, usize),
+    /// A table whose keys are names that the author chooses, for values of one kind.
+    Map(&'static Kind),
+    /// A value of the first kind; of the second one if it is a table.
+    Or(&'static Kind, &'static Table),
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// True if the key must be there.
+    pub required: bool,
+    /// The meaning, in Markdown.
+    pub about: &'static str,
+}
+
+/// The keys of a table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// The heading in the docs, as the table is written in a file.
+    pub name: &'static str,
+    pub keys: &'static [Key],
+    /// A table whose keys may stand in this table, too.
+    pub also: Option<&'static Table>,
+}
+
+impl Table {
+    /// Returns all keys that may stand in the table.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'static Key> + Clone {
+        self.keys.iter().chain(self.also.map_or(&[] as &[Key], |table| table.keys))
+    }
+}
+
+impl Kind {
+    /// Returns the values of this kind in words, for messages and docs.
+    pub(crate) fn allowed(&self) -> String {
+        match self {
+            Self::Text => "a text of one line".into(),
+            Self::Name => "a name of letters, digits and `_`".into(),
+            Self::Id => "an id of small letters, digits and `-`".into(),
+            Self::Word(words) => {
+                words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or ")
+            }
+            Self::Whole(least, most) if least == most => format!("`{least}`"),
+            Self::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Self::Number => "a number".into(),
+            Self::Expression => "an expression or a whole number".into(),
+            Self::Comparison => "two expressions with `<` or `<=` between them".into(),
+            Self::Table(table) => format!("a table with the keys of `{}`", table.name),
+            Self::List(kind, least, most) if least == most => {
+                format!("`[…]` with {least} times {}", kind.allowed())
+            }
+            Self::List(Self::Table(table), _, most) => format!("up to {most} tables `{}`", table.name),
+            Self::List(kind, least, most) => format!("`[…]` with {least} to {most} times {}", kind.allowed()),
+            Self::Map(Self::Table(table)) => format!("tables with names and the keys of `{}`", table.name),
+            Self::Map(Self::Or(..)) => "a table of `name = argument`".into(),
+            Self::Map(_) => "a table of `name = expression`".into(),
+            Self::Or(kind, table) => {
+                format!("{}, or a table with the keys of `{}`", kind.allowed(), table.name)
+            }
+        }
+    }
+
+    /// Returns an example of a value, as it is written in a file.
+    pub(crate) fn example(&self) -> String {
+        match self {
+            Self::Text => "\"A text\"".into(),
+            Self::Name => "\"name\"".into(),
+            Self::Id => "\"plain\"".into(),
+            Self::Word(words) => format!("\"{}\"", words[0]),
+            Self::Whole(least, most) => 1.clamp(*least, *most).to_string(),
+            Self::Number => "1.5".into(),
+            Self::Expression => "\"ceil_div(width, 4)\"".into(),
+            Self::Comparison => "\"16*TILE*TILE <= local_memory\"".into(),
+            Self::Table(table) => {
+                let keys = table.keys().filter(|key| key.required);
+                let keys =
+                    keys.map(|key| format!("{} = {}", key.name, key.kind.example())).collect::<Vec<_>>();
+                format!("{{ {} }}", keys.join(", "))
+            }
+            Self::List(kind, least, _) => format!("[{}]", vec![kind.example(); *least.max(&1)].join(", ")),
+            Self::Map(kind) => format!("{{ name = {} }}", kind.example()),
+            Self::Or(kind, _) => kind.example(),
+        }
+    }
+}
+
+/// Returns an optional key.
+const fn may(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key { name, kind, required: false, about }
+}
+
+/// Returns a key that must be there.
+const fn must(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key { name, kind, required: true, about }
+}
+
+/// The newest version of the format that this crate reads.
+pub const FORMAT: i64 = 1;
+/// The built-in references, with the whole-number parameters that each needs.
+pub(crate) const BUILT_IN: [(&str, &str); 1] = [("box", "radius")];
+/// The names of the planes' properties, after `plane0_` to `plane3_`.
+pub(crate) const PLANE_NAMES: [&str; 5] = ["width", "height", "offset", "stride", "step"];
+/// The names that every expression about a picture may use.
+pub(crate) const PICTURE_NAMES: [&str; 4] = ["width", "height", "first_row", "rows"];
+/// The names of the device's properties.
+pub(crate) const DEVICE_NAMES: [&str; 2] = ["units", "local_memory"];
+/// The names of what all planes have in common.
+pub(crate) const SAMPLE_NAMES: [&str; 4] = ["planes", "bits", "shift", "sample_bytes"];
+
+static FILTER_KEYS: [Key; 12] = [
+    must(
+        "format",
+        Kind::Whole(FORMAT, FORMAT),
+        "The version of this format. A file with a newer one is refused.",
+    ),
+    must("name", Kind::Text, "The filter's name on the screen, one to three words."),
+    must("sentence", Kind::Text, "What the filter does to a picture."),
+    may(
+        "input",
+        Kind::Word(&["rgba8", "planes"]),
+        "What kernels read: RGBA pixels of 4 bytes, or the movie's planes as decoded. Without it `\"rgba8\"`.",
+    ),
+    may(
+        "output",
+        Kind::Word(&["rgba8", "planes"]),
+        "What kernels write; `\"planes\"` needs `input = \"planes\"` and has its sizes. Without it `\"rgba8\"`.",
+    ),
+    may(
+        "frames",
+        Kind::Whole(1, 16),
+        "The number of frames that kernels read: this one and those before it. Without it 1.",
+    ),
+    may(
+        "reference",
+        Kind::Id,
+        "The id of the variant that all others are compared with, or `\"box\"` for the built-in box filter. Without it the first variant.",
+    ),
+    may(
+        "accuracy",
+        Kind::Or(&Kind::Word(&["exact"]), &ACCURACY),
+        "How far bytes of a correct variant may be from the reference's. Without it `\"exact\"`.",
+    ),
+    may("initial", Kind::Id, "The id of the variant that is selected first. Without it the first one."),
+    may("auto", Kind::Id, "The id of the variant that *auto* runs before tuning. Without it the last one."),
+    may("parameters", Kind::Map(&Kind::Table(&PARAMETER)), "What the user sets by sliders, in this order."),
+    must(
+        "variants",
+        Kind::List(&Kind::Table(&VARIANT), 1, 32),
+        "The implementations, in the order of display.",
+    ),
+];
+pub(crate) static FILTER: Table = Table { name: "filter.toml", keys: &FILTER_KEYS, also: None };
+
+static ACCURACY: Table = Table {
+    name: "accuracy",
+    also: None,
+    keys: &[
+        must("largest_difference", Kind::Whole(1, 255), "The largest difference of two bytes at one place."),
+        must("reason", Kind::Text, "Why they may differ, in a sentence."),
+    ],
+};
+
+static PARAMETER: Table = Table {
+    name: "[parameters.NAME]",
+    also: None,
+    keys: &[
+        must(
+            "type",
+            Kind::Word(&["int", "float"]),
+            "`\"int\"` for expressions and kernels, `\"float\"` for kernels only.",
+        ),
+        must("range", Kind::List(&Kind::Number, 2, 2), "The least and the greatest value."),
+        must("default", Kind::Number, "The value at the start."),
+        may(
+            "step",
+            Kind::Number,
+            "The step of the slider. Without it 1, for floats a hundredth of the range.",
+        ),
+        may("unit", Kind::Text, "The unit behind the value, such as `\"px\"`."),
+    ],
+};
+
+static VARIANT: Table = Table {
+    name: "[[variants]]",
+    also: Some(&CODE),
+    keys: &[
+        must("id", Kind::Id, "The name on the command line, in JSON and CSV. It should never change."),
+        may("title", Kind::Text, "The title on the screen, one to three words. Without it the id."),
+        may("idea", Kind::Text, "What is different here, in one sentence."),
+        may("key", Kind::Whole(1, 8), "The digit that selects the variant; 0 is *off*, 9 *auto*."),
+        may(
+            "cpu",
+            Kind::Table(&CODE),
+            "The code for CPUs, if it is other code than `other`: the keys below stand there, not in the variant.",
+        ),
+        may("other", Kind::Table(&CODE), "The code for all other devices; needed if there is `cpu`."),
+    ],
+};
+
+static CODE: Table = Table {
+    name: "[[variants]], [variants.cpu] or [variants.other]",
+    also: None,
+    keys: &[
+        may(
+            "passes",
+            Kind::List(&Kind::Table(&PASS), 1, 16),
+            "The kernels that run one after the other. Needed in each code.",
+        ),
+        may(
+            "scratch",
+            Kind::Map(&Kind::Table(&SCRATCH)),
+            "Memory between passes or within one. Its contents are undefined when a frame begins.",
+        ),
+        may(
+            "sizes",
+            Kind::Map(&Kind::Expression),
+            "Expressions with names, which other expressions of this code may use.",
+        ),
+        may(
+            "defines",
+            Kind::Map(&Kind::Expression),
+            "Macros for the compiler, `-D NAME=VALUE`, for the whole picture.",
+        ),
+        may(
+            "tuning",
+            Kind::Map(&Kind::Table(&TUNING)),
+            "Macros whose values `clreel tune` searches; expressions may use them. `GROUP…` are sizes of work-groups, which are halved until the device allows them.",
+        ),
+        may(
+            "requires",
+            Kind::List(&Kind::Comparison, 1, 16),
+            "What must hold for the values of `tuning`, of tuning parameters, `units` and `local_memory`, such as `\"16*TILE*TILE <= local_memory\"`.",
+        ),
+        may(
+            "image_output_define",
+            Kind::Name,
+            "A macro with which the last pass writes an image instead of a buffer, which saves a copy on the way to the screen.",
+        ),
+    ],
+};
+
+static PASS: Table = Table {
+    name: "[[variants.passes]]",
+    also: None,
+    keys: &[
+        must("file", Kind::Text, "The kernel's file in the folder, such as `\"sobel.cl\"`."),
+        must("kernel", Kind::Name, "The kernel's name."),
+        must(
+            "arguments",
+            Kind::Map(&Kind::Or(&Kind::Expression, &ARGUMENT)),
+            "A value for each argument, by the name that the kernel gives it, in any order.",
+        ),
+        must(
+            "global",
+            Kind::List(&Kind::Expression, 1, 3),
+            "The number of work-items; rounded up to whole groups, so that kernels must return beyond it.",
+        ),
+        must(
+            "local",
+            Kind::List(&Kind::Expression, 1, 3),
+            "The size of a work-group, as many numbers as `global`; whole numbers and tuning parameters only.",
+        ),
+        may(
+            "rows",
+            Kind::Table(&ROWS),
+            "With it the pass can be cut into bands: `first_row` and `rows` are those of a band. Without it they are 0 and `height`.",
+        ),
+        may(
+            "reads_per_pixel",
+            Kind::Expression,
+            "Roughly the pixels read for each pixel written, from which times are predicted. Without it they follow from `work`, or are 1.",
+        ),
+        may("work", Kind::Table(&WORK), "Exact counts, for *why* a variant is fast."),
+    ],
+};
+
+static ROWS: Table = Table {
+    name: "rows",
+    also: None,
+    keys: &[
+        must("above", Kind::Expression, "The number of rows above the band that the pass reads."),
+        must("below", Kind::Expression, "The number of rows below the band that the pass reads."),
+        may(
+            "step",
+            Kind::Expression,
+            "Bands of a multiple of so many rows waste few work-items. Without it 1.",
+        ),
+    ],
+};
+
+static WORK: Table = Table {
+    name: "work",
+    also: None,
+    keys: &[
+        must(
+            "reads",
+            Kind::List(&Kind::Expression, 2, 2),
+            "The elements that are read from global memory or images, and their bytes.",
+        ),
+        must(
+            "writes",
+            Kind::List(&Kind::Expression, 2, 2),
+            "The elements that are written, and their bytes.",
+        ),
+        must(
+            "operations",
+            Kind::Expression,
+            "Additions, subtractions and multiplications of channels; addresses and conversions do not count.",
+        ),
+        may("barriers", Kind::Expression, "The most barriers that a work-item passes. Without it 0."),
+    ],
+};
+
+static ARGUMENT: Table = Table {
+    name: "arguments",
+    also: None,
+    keys: &[
+        may(
+            "input",
+            Kind::Word(&["buffer", "image"]),
+            "The picture to filter: `\"buffer\"` is packed rows, `__global const uchar4 *`, pixel (x, y) at y·width + x; `\"image\"` is a `read_only image2d_t` of normalised channels.",
+        ),
+        may("output", Kind::Word(&["buffer", "image"]), "The filtered picture, likewise, to be written."),
+        may(
+            "plane",
+            Kind::Whole(0, 3),
+            "Which plane of `planes`, from 0; buffers only. It begins at sample `plane0_offset`, its rows are `plane0_stride` apart.",
+        ),
+        may(
+            "frames_back",
+            Kind::Whole(1, 15),
+            "With `input`: so many frames before this one, less than `frames`.",
+        ),
+        may("scratch", Kind::Name, "Scratch memory of this name."),
+        may("local_bytes", Kind::Expression, "So many bytes of local memory, for `__local` arguments."),
+        may("value", Kind::Expression, "A number, as without a table."),
+        may(
+            "type",
+            Kind::Word(&["int", "uint", "long", "ulong", "float"]),
+            "With `value`: the type in the kernel. Without it `int`, for a float parameter `float`.",
+        ),
+        may(
+            "quotient",
+            Kind::List(&Kind::Expression, 2, 2),
+            "A `float`: the first divided by the second, such as `[1, \"side*side\"]`.",
+        ),
+    ],
+};
+
+static SCRATCH: Table = Table {
+    name: "[variants.scratch.NAME]",
+    also: None,
+    keys: &[
+        may("bytes", Kind::Expression, "A buffer of so many bytes."),
+        may(
+            "image",
+            Kind::Word(&["rgba8", "rgba16ui", "rgba32f"]),
+            "An image instead: four channels of normalised bytes, 16-bit unsigned integers, or floats.",
+        ),
+        may(
+            "size",
+            Kind::List(&Kind::Expression, 2, 2),
+            "Width and height of the image. Without it those of the picture.",
+        ),
+    ],
+};
+
+static TUNING: Table = Table {
+    name: "[variants.tuning.NAME]",
+    also: None,
+    keys: &[
+        may("default", Kind::Whole(0, TUNING_MAX), "The value without a tuning result."),
+        may("cpu", Kind::Whole(0, TUNING_MAX), "The value on CPUs instead."),
+        may("other", Kind::Whole(0, TUNING_MAX), "The value on all other devices instead."),
+        may(
+            "large",
+            Kind::Whole(0, TUNING_MAX),
+            "The value for pictures of more than three million pixels instead, except on CPUs.",
+        ),
+        may(
+            "values",
+            Kind::List(&Kind::Whole(0, TUNING_MAX), 1, 64),
+            "The values that `clreel tune` tries; without it the parameter is not tuned.",
+        ),
+    ],
+};
+
+/// The greatest value of a tuning parameter.
+const TUNING_MAX: i64 = 1 << 20;
+
+/// All tables, in the order of the docs.
+pub(crate) static TABLES: [&Table; 11] =
+    [&FILTER, &ACCURACY, &PARAMETER, &VARIANT, &CODE, &PASS, &ARGUMENT, &ROWS, &SCRATCH, &TUNING, &WORK];
