@@ -353,3 +353,146 @@ static FUSED_GPU: Code = Code {
     to_image: true,
     ..TWO_PASSES
 };
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use super::*;
+    use base::device::{DeviceInfo, DeviceKind};
+    use compute::config::Tunable as _;
+    use compute::work::Transfer;
+    use filter::{Number as Described, Passed, ScratchMemory, Values};
+
+    /// Asserts that a code equals its description: files, kernels, arguments, and parameters with their values.
+    fn assert_declarations_are_equal(code: &Code, described: &filter::Code) {
+        let is_tuned = |t: &&filter::Tuning| !t.values.is_empty();
+        assert_eq!(described.tuning.iter().all(|t| is_tuned(&t)), code.is_tuned);
+        let params =
+            code.params.iter().map(|p| (p.name, [p.cpu, p.gpu], if code.is_tuned { p.values } else { &[] }));
+        let tuning = described.tuning.iter().map(|t| (t.name.as_str(), t.defaults, t.values.as_slice()));
+        assert_eq!(params.collect::<Vec<_>>(), tuning.collect::<Vec<_>>());
+        let large = described.tuning.iter().filter_map(|t| Some((t.name.as_str(), t.large?)));
+        assert_eq!(code.large_defaults, large.collect::<Vec<_>>());
+        assert_eq!(described.image_output_define.as_deref(), code.to_image.then_some("TO_IMAGE"));
+        let passes =
+            described.passes.iter().map(|pass| (format!("box_filter/{}", pass.file), pass.kernel.as_str()));
+        let known = code.passes.iter().map(|pass| (code.file.to_owned(), pass.kernel));
+        assert_eq!(passes.collect::<Vec<_>>(), known.collect::<Vec<_>>());
+    }
+
+    /// Asserts that launches, arguments, memory and counts of a code equal those of its description.
+    fn assert_band_is_equal(described: &filter::Code, config: &Config, e: &Extent) {
+        let code = config.code();
+        let mut names: BTreeMap<&str, u32> =
+            code.params.iter().map(|p| (p.name, config.get(p.name))).collect();
+        names.extend([("width", e.width), ("height", e.height), ("first_row", e.first), ("rows", e.rows)]);
+        names.extend([("radius", e.radius), ("units", e.units)]);
+        let lookup = |name: &str| names.get(name).map(|value| i64::from(*value));
+        let values = Values::new(described, &lookup).unwrap();
+        for (index, (pass, known)) in described.passes.iter().zip(code.passes).enumerate() {
+            let case = format!("{} {config} {e:?}", known.kernel);
+            let launch = values.launch(pass).unwrap();
+            let want = (code.launch)(config, index, e);
+            assert_eq!((launch.global, launch.local), (want.global.to_vec(), want.local.to_vec()), "{case}");
+            let [.., step] = values.rows(pass.rows.as_ref().unwrap()).unwrap();
+            assert_eq!(step, u64::from((code.row_step)(config, index)), "{case}");
+
+            assert_eq!(pass.arguments.len(), known.arguments.len(), "{case}");
+            for (argument, known) in pass.arguments.iter().zip(known.arguments) {
+                let is_right = match (known, &argument.value, values.number(argument).unwrap()) {
+                    (Source | Destination, Passed::Picture { is_output, memory, .. }, None) => {
+                        (*is_output, *memory == filter::Memory::Image)
+                            == (matches!(known, Destination), code.storage == Storage::Image)
+                    }
+                    (RowSums | ColumnSums, Passed::Scratch(_), None) => true,
+                    (Number(number), _, Some(described)) => match (number(e), described) {
+                        (Value::Int(want), Described::Int(value)) => want == value,
+                        (Value::Float(want), Described::Float(value)) => want.to_bits() == value.to_bits(),
+                        _ => false,
+                    },
+                    _ => false,
+                };
+                assert!(is_right, "{} of {case}", argument.name);
+            }
+
+            let work = pass.work.as_ref().unwrap();
+            let count = |expression: &filter::Expression| values.count(expression).unwrap();
+            let transfer =
+                |[elements, bytes]: &[_; 2]| Transfer { elements: count(elements), bytes: count(bytes) };
+            let want = code.work_of(config, index, e).unwrap();
+            assert_eq!((transfer(&work.reads), transfer(&work.writes)), (want.reads, want.writes), "{case}");
+            assert_eq!(
+                (count(&work.operations), Some(count(&work.barriers))),
+                (want.operations, want.barriers),
+                "{case}"
+            );
+        }
+        for scratch in &described.scratch {
+            let sizes = values.scratch(scratch).unwrap();
+            let (width, height) = (u64::from(e.width), u64::from(e.height));
+            let want = match (scratch.name.as_str(), &scratch.memory) {
+                ("column_sums", _) => vec![8 * (code.column_sums)(config, e) as u64],
+                (_, ScratchMemory::Bytes(_)) => vec![8 * width * height],
+                (_, ScratchMemory::Image(..)) => vec![width, height],
+            };
+            assert_eq!(sizes, want, "{} {config} {e:?}", scratch.name);
+        }
+    }
+
+    #[test]
+    fn kernels_are_those_of_their_description() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/box_filter");
+        let described = filter::folder::read(&folder).unwrap();
+        let mut variants = described.variants.iter();
+        for known in &VARIANTS {
+            let Work::Kernels(codes) = known.work else { continue };
+            let variant = variants.next().unwrap();
+            assert_eq!(
+                (variant.id.as_str(), &*variant.title, &*variant.idea),
+                (known.name, known.title, known.idea)
+            );
+            assert_eq!(variant.key.map(|key| char::from(b'0' + key)), Some(known.key));
+            for (code, (described, kind)) in
+                codes.into_iter().zip(variant.codes.iter().zip([DeviceKind::Cpu, DeviceKind::Gpu]))
+            {
+                assert_declarations_are_equal(code, described);
+                let device = DeviceInfo { kind, max_work_group_size: 1024, ..DeviceInfo::made_up() };
+                let bases = ["small", "large"].map(|class| Config::for_kind(code, kind, class));
+                let each = |p: &'static Param| p.values.iter().map(move |value| (p.name, *value));
+                let values = || code.params.iter().flat_map(each);
+                let changed = values().map(|(name, value)| bases[0].clone().with(name, value));
+                for config in bases.iter().cloned().chain(changed) {
+                    let names =
+                        |name: &str| code.params.iter().find(|p| p.name == name).map(|_| config.get(name));
+                    for local_memory in [4 << 10, 16 << 10, 20_544, 32 << 10, 64 << 10_u64] {
+                        let device = DeviceInfo { local_memory_bytes: local_memory, ..device.clone() };
+                        let lookup = |name: &str| match name {
+                            "local_memory" => Some(local_memory as i64),
+                            _ => names(name).map(i64::from),
+                        };
+                        assert_eq!(
+                            described.allows(&lookup).unwrap(),
+                            code.allows(&config, &device),
+                            "{config}"
+                        );
+                    }
+                    for (width, height) in [(1, 1), (3, 2), (33, 65), (320, 181), (1280, 720), (3840, 2160)] {
+                        for radius in [0, 1, 7, 8, 31, 42, 43, 63, 64, MAX_RADIUS] {
+                            for units in [1, 2, 24, 132] {
+                                let whole = Extent { units, ..Extent::rgba((width, height), radius) };
+                                assert_band_is_equal(described, &config, &whole);
+                            }
+                            let (first, rows) = (height / 3, height.div_ceil(2));
+                            let band =
+                                Extent { first, rows, units: 2, ..Extent::rgba((width, height), radius) };
+                            assert_band_is_equal(described, &config, &band);
+                        }
+                    }
+                }
+            }
+        }
+        assert!(variants.next().is_none());
+    }
+}
