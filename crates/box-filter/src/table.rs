@@ -466,7 +466,7 @@ mod tests {
                 for config in bases.iter().cloned().chain(changed) {
                     let names =
                         |name: &str| code.params.iter().find(|p| p.name == name).map(|_| config.get(name));
-                    for local_memory in [4 << 10, 16 << 10, 20_544, 32 << 10, 64 << 10_u64] {
+                    for local_memory in [4 << 10, 16 << 10, 20_543, 20_544, 32 << 10, 64 << 10_u64] {
                         let device = DeviceInfo { local_memory_bytes: local_memory, ..device.clone() };
                         let lookup = |name: &str| match name {
                             "local_memory" => Some(local_memory as i64),

@@ -219,14 +219,18 @@ static VARIANT: Table = Table {
         may(
             "cpu",
             Kind::Table(&CODE),
-            "The code for CPUs, if it is other code than `other`: the keys below stand there, not in the variant.",
+            "The code for CPUs. Without it the keys of `[variants.cpu]` stand in the variant itself, for all devices.",
         ),
-        may("other", Kind::Table(&CODE), "The code for all other devices; needed if there is `cpu`."),
+        may(
+            "other",
+            Kind::Table(&CODE),
+            "The code for all other devices; `cpu` and `other` need each other. Their passes are `[[variants.cpu.passes]]`, and so on.",
+        ),
     ],
 };
 
 static CODE: Table = Table {
-    name: "[[variants]], [variants.cpu] or [variants.other]",
+    name: "[variants.cpu] or [variants.other]",
     also: None,
     keys: &[
         may(

@@ -27,4 +27,8 @@ pub use place::{Mistake, Place, nearest};
 pub use values::{Launch, Lookup, Number, Values};
 
 #[cfg(test)]
+mod document_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wrong_files;

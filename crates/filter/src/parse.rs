@@ -310,11 +310,11 @@ impl Reader<'_> {
                 return None;
             }
         };
-        let before = self.mistakes.len();
-        for (code, is_cpu) in codes.iter().zip([true, false]) {
+        // What is wrong already would only be wrong again.
+        let is_right = self.mistakes.is_empty();
+        for (code, is_cpu) in codes.iter().zip([true, false]).filter(|_| is_right) {
             if let Err(mistake) = trial::run(code, is_cpu, context.parameters, context.formats[0]) {
-                let is_new = self.mistakes[before..].iter().all(|known| known.place != mistake.place);
-                self.mistakes.extend(is_new.then_some(mistake));
+                self.mistakes.push(mistake);
             }
         }
         Some(Variant {
@@ -392,18 +392,14 @@ impl Reader<'_> {
         let table = value.get_ref().as_table()?;
         let default = whole_of(table, "default");
         let [cpu, other] = ["cpu", "other"].map(|key| whole_of(table, key).or(default));
-        let (Some(cpu), Some(other)) = (cpu, other) else {
+        if cpu.is_none() || other.is_none() {
+            let what = format!("'{name}' has no value.");
             let why = "It needs `default`, or both `cpu` and `other`.";
-            self.mistakes.push(self.text.place(at).mistake(
-                &format!("'{name}' has no value."),
-                why,
-                "Add `default = 16`.",
-            ));
-            return None;
-        };
+            self.mistakes.push(self.text.place(at).mistake(&what, why, "Add `default = 16`."));
+        }
         Some(Tuning {
             name: name.to_owned(),
-            defaults: [cpu as u32, other as u32],
+            defaults: [cpu, other].map(|value| value.unwrap_or(1) as u32),
             large: whole_of(table, "large").map(|large| large as u32),
             values: list(table, "values").iter().filter_map(whole).map(|value| value as u32).collect(),
         })
@@ -476,7 +472,7 @@ impl Reader<'_> {
                         why,
                         "Write, for example, `bytes = \"8*width*height\"`.",
                     ));
-                    continue;
+                    ScratchMemory::Bytes(Expression::number(1, self.text.place(at)))
                 }
             };
             all.push(Scratch { name: name.to_owned(), memory });
@@ -760,24 +756,12 @@ impl Scope {
     fn mistake(&self, name: &str, place: &Place, site: Site) -> Option<Mistake> {
         let has = |names: &[String]| names.iter().any(|known| known == name);
         let tuning = || self.tuning.iter().map(String::as_str);
-        let (known, what, why): (Vec<&str>, String, Option<String>) = match site {
-            Site::Picture => (
-                self.picture.iter().map(String::as_str).collect(),
-                format!("'{name}' is no name here."),
-                None,
-            ),
-            Site::Group => {
-                let why = "The size of a work-group depends on tuning parameters only: drivers compile a kernel for each size.";
-                (
-                    tuning().collect(),
-                    format!("'{name}' cannot be part of a work-group's size."),
-                    Some(why.to_owned()),
-                )
-            }
-            Site::Device => {
-                (tuning().chain(DEVICE_NAMES).collect(), format!("'{name}' cannot be required."), None)
-            }
+        let (known, what): (Vec<&str>, _) = match site {
+            Site::Picture => (self.picture.iter().map(String::as_str).collect(), "no name here"),
+            Site::Group => (tuning().collect(), "no part of a work-group's size"),
+            Site::Device => (tuning().chain(DEVICE_NAMES).collect(), "nothing that can be required"),
         };
+        let what = format!("'{name}' is {what}.");
         if known.contains(&name) {
             return None;
         }
@@ -790,8 +774,17 @@ impl Scope {
             let hint = "Add `input = \"planes\"` at the top, or use another name.";
             return Some(place.mistake(&what, "Only filters of planes have this name.", hint));
         }
-        let (allowed, hint) = instead(name, &known);
-        Some(place.mistake(&what, why.unwrap_or(allowed), hint))
+        let (why, hint) = instead(name, &known);
+        if site == Site::Group && self.picture.iter().any(|known| known == name) {
+            let why =
+                "It has tuning parameters and whole numbers only: drivers compile a kernel for each size.";
+            return Some(place.mistake(
+                &what,
+                why,
+                "Write a whole number, or add `tuning.GROUP = { default = 64 }`.",
+            ));
+        }
+        Some(place.mistake(&what, why, hint))
     }
 }
 

@@ -40,6 +40,7 @@ impl Reader<'_> {
 
     /// Compares a table that begins at `start` with its list of keys.
     pub(crate) fn check_table(&mut self, table: &DeTable<'_>, keys: &'static Table, start: usize) {
+        let mut meant = Vec::new();
         for (key, at, value) in entries(table) {
             match keys.keys().find(|known| known.name == key) {
                 Some(known) => self.check(key, value, &known.kind),
@@ -48,7 +49,9 @@ impl Reader<'_> {
                     let (why, mut hint) = instead(key, &names);
                     let owner =
                         TABLES.into_iter().find(|table| table.keys.iter().any(|known| known.name == key));
-                    if let Some(owner) = owner.filter(|_| nearest(key, names).is_none()) {
+                    let near = nearest(key, names);
+                    meant.extend(near);
+                    if let Some(owner) = owner.filter(|_| near.is_none()) {
                         hint = format!("'{key}' is a key of `{}`: move it there.", owner.name);
                     }
                     let what = format!("'{key}' is no key of `{}`.", keys.name);
@@ -56,9 +59,10 @@ impl Reader<'_> {
                 }
             }
         }
-        for Key { name, kind, about, .. } in
-            keys.keys().filter(|key| key.required && !table.contains_key(key.name))
-        {
+        // A misspelt key is not missing, too.
+        let is_missing =
+            |key: &&Key| key.required && !table.contains_key(key.name) && !meant.contains(&key.name);
+        for Key { name, kind, about, .. } in keys.keys().filter(is_missing) {
             let hint = match kind {
                 Kind::List(Kind::Table(table), ..) => format!("Add a table `{}`.", table.name),
                 _ => format!("Add `{name} = {}`.", kind.example()),

@@ -1,15 +1,131 @@
 //! Tests of right files, and of damaged ones.
 
+use std::path::{Path, PathBuf};
+
+use base::random::Xorshift;
+
 use crate::*;
-use std::path::Path;
+
+fn box_filter() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/box_filter")
+}
 
 #[test]
 fn the_box_filter_is_described() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/box_filter");
-    let filter = folder::read(&folder).unwrap_or_else(|mistakes| panic!("{}", list(&mistakes)));
-    println!("{filter:?}");
+    let filter = folder::read(&box_filter()).unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+    assert_eq!((filter.name.as_str(), filter.frames), ("Box filter", 1));
+    assert_eq!(filter.reference, Some(Reference::BuiltIn("box".into())));
+    assert_eq!(filter.accuracy, Accuracy::Exact);
+    let ids: Vec<_> = filter.variants.iter().map(|variant| (variant.id.as_str(), variant.key)).collect();
+    let want = ["naive", "separable", "flat", "vectorized", "running-sum", "fused"]
+        .into_iter()
+        .zip([1, 2, 3, 4, 5, 8]);
+    assert_eq!(ids, want.map(|(id, key)| (id, Some(key))).collect::<Vec<_>>());
+    assert_eq!([filter.initial, filter.auto].map(|at| ids[at].0), ["running-sum", "fused"]);
+    let radius = &filter.parameters[0];
+    assert_eq!(
+        (radius.name.as_str(), radius.is_whole, radius.range, radius.step),
+        ("radius", true, [0.0, 128.0], 1.0)
+    );
+
+    let [cpu, other] = &filter.variants[5].codes;
+    assert_eq!([cpu, other].map(|code| code.passes[0].kernel.as_str()), ["box_fused", "box_march"]);
+    let columns = &other.tuning[0];
+    assert_eq!(
+        [(true, true), (false, false), (false, true)].map(|(cpu, large)| columns.value(cpu, large)),
+        [8, 4, 8]
+    );
 }
 
-fn list(mistakes: &[Mistake]) -> String {
-    mistakes.iter().map(|mistake| format!("{mistake}\n")).collect()
+/// A filter with every kind of argument that the box filter lacks.
+const OTHERS: &str = r#"
+format = 1
+name = 'N'
+sentence = "S."
+input = "planes"
+output = "rgba8"
+parameters.gain = { type = "float", range = [0, 1], default = 0.5 }
+parameters.many = { type = "int", range = [-4, 4], default = -1, step = 2 }
+
+[[variants]]
+id = "a"
+scratch.half = { image = "rgba32f", size = ["ceil_div(width, 2)", 7] }
+[[variants.passes]]
+file = "sub/k.cl"
+kernel = "k"
+global = ["max(1, plane1_width)", 3, 1]
+local = [32, 2, 1]
+[variants.passes.arguments]
+dst = { output = "image" }
+y = { input = "buffer", plane = 0 }
+half = { scratch = "half" }
+gain = "gain"
+uint = { value = "planes*bits*sample_bytes", type = "uint" }
+long = { value = 5000000000, type = "long" }
+ulong = { value = """
+width""", type = "ulong" }
+float = { value = "many", type = "float" }
+ratio = { quotient = ["many", 3] }
+"#;
+
+#[test]
+fn every_kind_of_argument_is_read_and_computed() {
+    let filter = Description::parse(OTHERS, "f").unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+    assert_eq!((filter.input, filter.output, filter.reference), (Format::Planes, Format::Rgba8, None));
+    assert_eq!(filter.parameters.iter().map(|p| p.step).collect::<Vec<_>>(), [0.01, 2.0]);
+    let (code, names) =
+        (&filter.variants[0].codes[1], [("width", 101), ("planes", 3), ("bits", 10), ("many", -2)]);
+    let lookup = |name: &str| match name {
+        "sample_bytes" => Some(2),
+        "plane1_width" => Some(51),
+        _ => names.iter().find(|known| known.0 == name).map(|known| known.1),
+    };
+    let (values, pass) = (Values::new(code, &lookup).unwrap(), &code.passes[0]);
+    assert_eq!(values.launch(pass), Ok(Launch { global: vec![64, 4, 1], local: vec![32, 2, 1] }));
+    assert_eq!(values.scratch(&code.scratch[0]), Ok(vec![51, 7]));
+    let passed: Vec<_> =
+        pass.arguments.iter().map(|a| (a.name.as_str(), values.number(a).unwrap())).collect();
+    let numbers = [
+        ("dst", None),
+        ("y", None),
+        ("half", None),
+        ("gain", None),
+        ("uint", Some(Number::Uint(60))),
+        ("long", Some(Number::Long(5_000_000_000))),
+        ("ulong", Some(Number::Ulong(101))),
+        ("float", Some(Number::Float(-2.0))),
+        ("ratio", Some(Number::Float(-2.0 / 3.0))),
+    ];
+    assert_eq!(passed, numbers);
+    assert_eq!(pass.arguments[3].value, Passed::Float("gain".into()));
+    let y = Passed::Picture { is_output: false, memory: Memory::Buffer, plane: Some(0), frames_back: 0 };
+    assert_eq!(pass.arguments[1].value, y);
+}
+
+#[test]
+fn damaged_files_never_panic() {
+    let text = std::fs::read_to_string(box_filter().join(folder::FILE)).unwrap();
+    let mut random = Xorshift::new(7);
+    let (mut right, mut wrong) = (0, 0);
+    for text in [text.as_str(), OTHERS] {
+        for round in 0..400 {
+            let mut bytes = text.as_bytes().to_vec();
+            if round % 4 == 0 {
+                bytes.truncate(random.draw() as usize % bytes.len());
+            }
+            for _ in 0..round % 3 {
+                let at = random.draw() as usize % bytes.len().max(1);
+                let new = b"\0\"'[]{}=.,#\n -+*/%(0919azAZ_\xc3\xff"[random.draw() as usize % 30];
+                bytes.splice(at.min(bytes.len())..(at + 1).min(bytes.len()), [new]);
+            }
+            match Description::parse(&String::from_utf8_lossy(&bytes), "f") {
+                Ok(_) => right += 1,
+                Err(mistakes) => {
+                    wrong += 1;
+                    assert!(!mistakes.is_empty() && mistakes.iter().all(|mistake| mistake.place.line > 0));
+                }
+            }
+        }
+    }
+    assert!(right > 50 && wrong > 300, "{right} right, {wrong} wrong");
 }
