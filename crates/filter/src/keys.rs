@@ -1,6 +1,8 @@
 //! The keys of `filter.toml`: the one list from which the parser, the tables in docs/filters.md and docs/filter.schema.json are
 //! made.
 
+use Kind::{Comparison, Expression, Id, List, Map, Name, Number, Or, Text, Whole, Word};
+
 /// A kind of values.
 #[derive(Debug)]
 pub(crate) enum Kind {
@@ -75,10 +77,12 @@ impl Kind {
             Self::Comparison => "two expressions with `<` or `<=` between them".into(),
             Self::Table(table) => format!("a table with the keys of `{}`", table.name),
             Self::List(kind, least, most) if least == most => {
-                format!("`[…]` with {least} times {}", kind.allowed())
+                format!("`[…]` of {least} values, each {}", kind.allowed())
             }
             Self::List(Self::Table(table), _, most) => format!("up to {most} tables `{}`", table.name),
-            Self::List(kind, least, most) => format!("`[…]` with {least} to {most} times {}", kind.allowed()),
+            Self::List(kind, least, most) => {
+                format!("`[…]` of {least} to {most} values, each {}", kind.allowed())
+            }
             Self::Map(Self::Table(table)) => format!("tables with names and the keys of `{}`", table.name),
             Self::Map(Self::Or(..)) => "a table of `name = argument`".into(),
             Self::Map(_) => "a table of `name = expression`".into(),
@@ -112,14 +116,22 @@ impl Kind {
     }
 }
 
-/// Returns an optional key.
-const fn may(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, required: false, about }
-}
-
-/// Returns a key that must be there.
-const fn must(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, required: true, about }
+/// Lists the keys of tables. Each line has `must` for a key that must be there, `may` for another one; then the name, the kind
+/// and the meaning.
+macro_rules! tables {
+    ($($table:ident $name:literal $(also $also:ident)? { $($need:ident $key:ident: $kind:expr, $about:literal;)* })*) => {
+        $(pub(crate) static $table: Table = Table {
+            name: $name,
+            also: tables!(also $($also)?),
+            keys: &[$(Key { name: stringify!($key), kind: $kind, required: tables!($need), about: $about }),*],
+        };)*
+        /// All tables, in the order of the docs.
+        pub(crate) static TABLES: [&Table; 11] = [$(&$table),*];
+    };
+    (also) => { None };
+    (also $also:ident) => { Some(&$also) };
+    (must) => { true };
+    (may) => { false };
 }
 
 /// The newest version of the format that this crate reads.
@@ -135,291 +147,125 @@ pub(crate) const DEVICE_NAMES: [&str; 2] = ["units", "local_memory"];
 /// The names of what all planes have in common.
 pub(crate) const SAMPLE_NAMES: [&str; 4] = ["planes", "bits", "shift", "sample_bytes"];
 
-static FILTER_KEYS: [Key; 12] = [
-    must(
-        "format",
-        Kind::Whole(FORMAT, FORMAT),
-        "The version of this format. A file with a newer one is refused.",
-    ),
-    must("name", Kind::Text, "The filter's name on the screen, one to three words."),
-    must("sentence", Kind::Text, "What the filter does to a picture."),
-    may(
-        "input",
-        Kind::Word(&["rgba8", "planes"]),
-        "What kernels read: RGBA pixels of 4 bytes, or the movie's planes as decoded. Without it `\"rgba8\"`.",
-    ),
-    may(
-        "output",
-        Kind::Word(&["rgba8", "planes"]),
-        "What kernels write; `\"planes\"` needs `input = \"planes\"` and has its sizes. Without it `\"rgba8\"`.",
-    ),
-    may(
-        "frames",
-        Kind::Whole(1, 16),
-        "The number of frames that kernels read: this one and those before it. Without it 1.",
-    ),
-    may(
-        "reference",
-        Kind::Id,
-        "The id of the variant that all others are compared with, or `\"box\"` for the built-in box filter. Without it the first variant.",
-    ),
-    may(
-        "accuracy",
-        Kind::Or(&Kind::Word(&["exact"]), &ACCURACY),
-        "How far bytes of a correct variant may be from the reference's. Without it `\"exact\"`.",
-    ),
-    may("initial", Kind::Id, "The id of the variant that is selected first. Without it the first one."),
-    may("auto", Kind::Id, "The id of the variant that *auto* runs before tuning. Without it the last one."),
-    may("parameters", Kind::Map(&Kind::Table(&PARAMETER)), "What the user sets by sliders, in this order."),
-    must(
-        "variants",
-        Kind::List(&Kind::Table(&VARIANT), 1, 32),
-        "The implementations, in the order of display.",
-    ),
-];
-pub(crate) static FILTER: Table = Table { name: "filter.toml", keys: &FILTER_KEYS, also: None };
-
-static ACCURACY: Table = Table {
-    name: "accuracy",
-    also: None,
-    keys: &[
-        must("largest_difference", Kind::Whole(1, 255), "The largest difference of two bytes at one place."),
-        must("reason", Kind::Text, "Why they may differ, in a sentence."),
-    ],
-};
-
-static PARAMETER: Table = Table {
-    name: "[parameters.NAME]",
-    also: None,
-    keys: &[
-        must(
-            "type",
-            Kind::Word(&["int", "float"]),
-            "`\"int\"` for expressions and kernels, `\"float\"` for kernels only.",
-        ),
-        must("range", Kind::List(&Kind::Number, 2, 2), "The least and the greatest value."),
-        must("default", Kind::Number, "The value at the start."),
-        may(
-            "step",
-            Kind::Number,
-            "The step of the slider. Without it 1, for floats a hundredth of the range.",
-        ),
-        may("unit", Kind::Text, "The unit behind the value, such as `\"px\"`."),
-    ],
-};
-
-static VARIANT: Table = Table {
-    name: "[[variants]]",
-    also: Some(&CODE),
-    keys: &[
-        must("id", Kind::Id, "The name on the command line, in JSON and CSV. It should never change."),
-        may("title", Kind::Text, "The title on the screen, one to three words. Without it the id."),
-        may("idea", Kind::Text, "What is different here, in one sentence."),
-        may("key", Kind::Whole(1, 8), "The digit that selects the variant; 0 is *off*, 9 *auto*."),
-        may(
-            "cpu",
-            Kind::Table(&CODE),
-            "The code for CPUs. Without it the keys of `[variants.cpu]` stand in the variant itself, for all devices.",
-        ),
-        may(
-            "other",
-            Kind::Table(&CODE),
-            "The code for all other devices; `cpu` and `other` need each other. Their passes are `[[variants.cpu.passes]]`, and so on.",
-        ),
-    ],
-};
-
-static CODE: Table = Table {
-    name: "[variants.cpu] or [variants.other]",
-    also: None,
-    keys: &[
-        may(
-            "passes",
-            Kind::List(&Kind::Table(&PASS), 1, 16),
-            "The kernels that run one after the other. Needed in each code.",
-        ),
-        may(
-            "scratch",
-            Kind::Map(&Kind::Table(&SCRATCH)),
-            "Memory between passes or within one. Its contents are undefined when a frame begins.",
-        ),
-        may(
-            "sizes",
-            Kind::Map(&Kind::Expression),
-            "Expressions with names, which other expressions of this code may use.",
-        ),
-        may(
-            "defines",
-            Kind::Map(&Kind::Expression),
-            "Macros for the compiler, `-D NAME=VALUE`, for the whole picture.",
-        ),
-        may(
-            "tuning",
-            Kind::Map(&Kind::Table(&TUNING)),
-            "Macros whose values `clreel tune` searches; expressions may use them. `GROUP…` are sizes of work-groups, which are halved until the device allows them.",
-        ),
-        may(
-            "requires",
-            Kind::List(&Kind::Comparison, 1, 16),
-            "What must hold for the values of `tuning`, of tuning parameters, `units` and `local_memory`, such as `\"16*TILE*TILE <= local_memory\"`.",
-        ),
-        may(
-            "image_output_define",
-            Kind::Name,
-            "A macro with which the last pass writes an image instead of a buffer, which saves a copy on the way to the screen.",
-        ),
-    ],
-};
-
-static PASS: Table = Table {
-    name: "[[variants.passes]]",
-    also: None,
-    keys: &[
-        must("file", Kind::Text, "The kernel's file in the folder, such as `\"sobel.cl\"`."),
-        must("kernel", Kind::Name, "The kernel's name."),
-        must(
-            "arguments",
-            Kind::Map(&Kind::Or(&Kind::Expression, &ARGUMENT)),
-            "A value for each argument, by the name that the kernel gives it, in any order.",
-        ),
-        must(
-            "global",
-            Kind::List(&Kind::Expression, 1, 3),
-            "The number of work-items; rounded up to whole groups, so that kernels must return beyond it.",
-        ),
-        must(
-            "local",
-            Kind::List(&Kind::Expression, 1, 3),
-            "The size of a work-group, as many numbers as `global`; whole numbers and tuning parameters only.",
-        ),
-        may(
-            "rows",
-            Kind::Table(&ROWS),
-            "With it the pass can be cut into bands: `first_row` and `rows` are those of a band. Without it they are 0 and `height`.",
-        ),
-        may(
-            "reads_per_pixel",
-            Kind::Expression,
-            "Roughly the pixels read for each pixel written, from which times are predicted. Without it they follow from `work`, or are 1.",
-        ),
-        may("work", Kind::Table(&WORK), "Exact counts, for *why* a variant is fast."),
-    ],
-};
-
-static ROWS: Table = Table {
-    name: "rows",
-    also: None,
-    keys: &[
-        must("above", Kind::Expression, "The number of rows above the band that the pass reads."),
-        must("below", Kind::Expression, "The number of rows below the band that the pass reads."),
-        may(
-            "step",
-            Kind::Expression,
-            "Bands of a multiple of so many rows waste few work-items. Without it 1.",
-        ),
-    ],
-};
-
-static WORK: Table = Table {
-    name: "work",
-    also: None,
-    keys: &[
-        must(
-            "reads",
-            Kind::List(&Kind::Expression, 2, 2),
-            "The elements that are read from global memory or images, and their bytes.",
-        ),
-        must(
-            "writes",
-            Kind::List(&Kind::Expression, 2, 2),
-            "The elements that are written, and their bytes.",
-        ),
-        must(
-            "operations",
-            Kind::Expression,
-            "Additions, subtractions and multiplications of channels; addresses and conversions do not count.",
-        ),
-        may("barriers", Kind::Expression, "The most barriers that a work-item passes. Without it 0."),
-    ],
-};
-
-static ARGUMENT: Table = Table {
-    name: "arguments",
-    also: None,
-    keys: &[
-        may(
-            "input",
-            Kind::Word(&["buffer", "image"]),
-            "The picture to filter: `\"buffer\"` is packed rows, `__global const uchar4 *`, pixel (x, y) at y·width + x; `\"image\"` is a `read_only image2d_t` of normalised channels.",
-        ),
-        may("output", Kind::Word(&["buffer", "image"]), "The filtered picture, likewise, to be written."),
-        may(
-            "plane",
-            Kind::Whole(0, 3),
-            "Which plane of `planes`, from 0; buffers only. It begins at sample `plane0_offset`, its rows are `plane0_stride` apart.",
-        ),
-        may(
-            "frames_back",
-            Kind::Whole(1, 15),
-            "With `input`: so many frames before this one, less than `frames`.",
-        ),
-        may("scratch", Kind::Name, "Scratch memory of this name."),
-        may("local_bytes", Kind::Expression, "So many bytes of local memory, for `__local` arguments."),
-        may("value", Kind::Expression, "A number, as without a table."),
-        may(
-            "type",
-            Kind::Word(&["int", "uint", "long", "ulong", "float"]),
-            "With `value`: the type in the kernel. Without it `int`, for a float parameter `float`.",
-        ),
-        may(
-            "quotient",
-            Kind::List(&Kind::Expression, 2, 2),
-            "A `float`: the first divided by the second, such as `[1, \"side*side\"]`.",
-        ),
-    ],
-};
-
-static SCRATCH: Table = Table {
-    name: "[variants.scratch.NAME]",
-    also: None,
-    keys: &[
-        may("bytes", Kind::Expression, "A buffer of so many bytes."),
-        may(
-            "image",
-            Kind::Word(&["rgba8", "rgba16ui", "rgba32f"]),
-            "An image instead: four channels of normalised bytes, 16-bit unsigned integers, or floats.",
-        ),
-        may(
-            "size",
-            Kind::List(&Kind::Expression, 2, 2),
-            "Width and height of the image. Without it those of the picture.",
-        ),
-    ],
-};
-
-static TUNING: Table = Table {
-    name: "[variants.tuning.NAME]",
-    also: None,
-    keys: &[
-        may("default", Kind::Whole(0, TUNING_MAX), "The value without a tuning result."),
-        may("cpu", Kind::Whole(0, TUNING_MAX), "The value on CPUs instead."),
-        may("other", Kind::Whole(0, TUNING_MAX), "The value on all other devices instead."),
-        may(
-            "large",
-            Kind::Whole(0, TUNING_MAX),
-            "The value for pictures of more than three million pixels instead, except on CPUs.",
-        ),
-        may(
-            "values",
-            Kind::List(&Kind::Whole(0, TUNING_MAX), 1, 64),
-            "The values that `clreel tune` tries; without it the parameter is not tuned.",
-        ),
-    ],
-};
-
 /// The greatest value of a tuning parameter.
 const TUNING_MAX: i64 = 1 << 20;
 
-/// All tables, in the order of the docs.
-pub(crate) static TABLES: [&Table; 11] =
-    [&FILTER, &ACCURACY, &PARAMETER, &VARIANT, &CODE, &PASS, &ARGUMENT, &ROWS, &SCRATCH, &TUNING, &WORK];
+tables! {
+    FILTER "filter.toml" {
+        must format: Whole(FORMAT, FORMAT), "The version of this format. A file with a newer one is refused.";
+        must name: Text, "The filter's name on the screen, one to three words.";
+        must sentence: Text, "What the filter does to a picture.";
+        may input: Word(&["rgba8", "planes"]), "What kernels read: RGBA pixels of 4 bytes, or the movie's planes as decoded. \
+            Without it `\"rgba8\"`.";
+        may output: Word(&["rgba8", "planes"]), "What kernels write; `\"planes\"` needs `input = \"planes\"` and has its sizes. \
+            Without it `\"rgba8\"`.";
+        may frames: Whole(1, 16), "The number of frames that kernels read: this one and those before it. Without it 1.";
+        may reference: Id, "The id of the variant that all others are compared with, or `\"box\"` for the built-in box filter. \
+            Without it the first variant.";
+        may accuracy: Or(&Word(&["exact"]), &ACCURACY), "How far bytes of a correct variant may be from the reference's. Without \
+            it `\"exact\"`.";
+        may initial: Id, "The id of the variant that is selected first. Without it the first one.";
+        may auto: Id, "The id of the variant that *auto* runs before tuning. Without it the last one.";
+        may parameters: Map(&Kind::Table(&PARAMETER)), "What the user sets by sliders, in this order.";
+        must variants: List(&Kind::Table(&VARIANT), 1, 32), "The implementations, in the order of display.";
+    }
+
+    ACCURACY "accuracy" {
+        must largest_difference: Whole(1, 255), "The largest difference of two bytes at one place.";
+        must reason: Text, "Why they may differ, in a sentence.";
+    }
+
+    PARAMETER "[parameters.NAME]" {
+        must type: Word(&["int", "float"]), "`\"int\"` for expressions and kernels, `\"float\"` for kernels only.";
+        must range: List(&Number, 2, 2), "The least and the greatest value.";
+        must default: Number, "The value at the start.";
+        may step: Number, "The step of the slider. Without it 1, for floats a hundredth of the range.";
+        may unit: Text, "The unit behind the value, such as `\"px\"`.";
+    }
+
+    VARIANT "[[variants]]" also CODE {
+        must id: Id, "The name on the command line, in JSON and CSV. It should never change.";
+        may title: Text, "The title on the screen, one to three words. Without it the id.";
+        may idea: Text, "What is different here, in one sentence.";
+        may key: Whole(1, 8), "The digit that selects the variant; 0 is *off*, 9 *auto*.";
+        may cpu: Kind::Table(&CODE), "The code for CPUs. Without it the keys of `[variants.cpu]` stand in the variant itself, for all \
+            devices.";
+        may other: Kind::Table(&CODE), "The code for all other devices; `cpu` and `other` need each other. Their passes are \
+            `[[variants.cpu.passes]]`, and so on.";
+    }
+
+    CODE "[variants.cpu] or [variants.other]" {
+        may passes: List(&Kind::Table(&PASS), 1, 16), "The kernels that run one after the other. Needed in each code.";
+        may scratch: Map(&Kind::Table(&SCRATCH)), "Memory between passes or within one. Its contents are undefined when a frame \
+            begins.";
+        may sizes: Map(&Expression), "Expressions with names, which other expressions of this code may use.";
+        may defines: Map(&Expression), "Macros for the compiler, `-D NAME=VALUE`, for the whole picture.";
+        may tuning: Map(&Kind::Table(&TUNING)), "Macros whose values `clreel tune` searches; expressions may use them. `GROUP…` are \
+            sizes of work-groups, which are halved until the device allows them.";
+        may requires: List(&Comparison, 1, 16), "What must hold for the values of `tuning`, of tuning parameters, `units` and \
+            `local_memory`, such as `\"16*TILE*TILE <= local_memory\"`.";
+        may image_output_define: Name, "A macro with which the last pass writes an image instead of a buffer, which saves a copy \
+            on the way to the screen.";
+    }
+
+    PASS "[[variants.passes]]" {
+        must file: Text, "The kernel's file in the folder, such as `\"sobel.cl\"`.";
+        must kernel: Name, "The kernel's name.";
+        must arguments: Map(&Or(&Expression, &ARGUMENT)), "A value for each argument, by the name that the kernel gives it, in \
+            any order.";
+        must global: List(&Expression, 1, 3), "The number of work-items; rounded up to whole groups, so that kernels must return \
+            beyond it.";
+        must local: List(&Expression, 1, 3), "The size of a work-group, as many numbers as `global`; whole numbers and tuning \
+            parameters only.";
+        may rows: Kind::Table(&ROWS), "With it the pass can be cut into bands: `first_row` and `rows` are those of a band. Without it \
+            they are 0 and `height`.";
+        may reads_per_pixel: Expression, "Roughly the pixels read for each pixel written, from which times are predicted. \
+            Without it they follow from `work`, or are 1.";
+        may work: Kind::Table(&WORK), "Exact counts, for *why* a variant is fast.";
+    }
+
+    ARGUMENT "arguments" {
+        may input: Word(&["buffer", "image"]), "The picture to filter: `\"buffer\"` is packed rows, `__global const uchar4 *`, \
+            pixel (x, y) at y·width + x; `\"image\"` is a `read_only image2d_t` of normalised channels.";
+        may output: Word(&["buffer", "image"]), "The filtered picture, likewise, to be written.";
+        may plane: Whole(0, 3), "Which plane of `planes`, from 0; buffers only. It begins at sample `plane0_offset`, its rows \
+            are `plane0_stride` apart.";
+        may frames_back: Whole(1, 15), "With `input`: so many frames before this one, less than `frames`.";
+        may scratch: Name, "Scratch memory of this name.";
+        may local_bytes: Expression, "So many bytes of local memory, for `__local` arguments.";
+        may value: Expression, "A number, as without a table.";
+        may type: Word(&["int", "uint", "long", "ulong", "float"]), "With `value`: the type in the kernel. Without it `int`, for \
+            a float parameter `float`.";
+        may quotient: List(&Expression, 2, 2), "A `float`: the first divided by the second, such as `[1, \"side*side\"]`.";
+    }
+
+    ROWS "rows" {
+        must above: Expression, "The number of rows above the band that the pass reads.";
+        must below: Expression, "The number of rows below the band that the pass reads.";
+        may step: Expression, "Bands of a multiple of so many rows waste few work-items. Without it 1.";
+    }
+
+    SCRATCH "[variants.scratch.NAME]" {
+        may bytes: Expression, "A buffer of so many bytes.";
+        may image: Word(&["rgba8", "rgba16ui", "rgba32f"]), "An image instead: four channels of normalised bytes, 16-bit \
+            unsigned integers, or floats.";
+        may size: List(&Expression, 2, 2), "Width and height of the image. Without it those of the picture.";
+    }
+
+    TUNING "[variants.tuning.NAME]" {
+        may default: Whole(0, TUNING_MAX), "The value without a tuning result.";
+        may cpu: Whole(0, TUNING_MAX), "The value on CPUs instead.";
+        may other: Whole(0, TUNING_MAX), "The value on all other devices instead.";
+        may large: Whole(0, TUNING_MAX), "The value for pictures of more than three million pixels instead, except on CPUs.";
+        may values: List(&Whole(0, TUNING_MAX), 1, 64), "The values that `clreel tune` tries; without it the parameter is not \
+            tuned.";
+    }
+
+    WORK "work" {
+        must reads: List(&Expression, 2, 2), "The elements that are read from global memory or images, and their bytes.";
+        must writes: List(&Expression, 2, 2), "The elements that are written, and their bytes.";
+        must operations: Expression, "Additions, subtractions and multiplications of channels; addresses and conversions do not \
+            count.";
+        may barriers: Expression, "The most barriers that a work-item passes. Without it 0.";
+    }
+}

@@ -8,7 +8,7 @@ use crate::description::{
 };
 use crate::expression::Expression;
 use crate::folder::check_name;
-use crate::keys::{BUILT_IN, DEVICE_NAMES, FILTER, FORMAT, PICTURE_NAMES, PLANE_NAMES, SAMPLE_NAMES};
+use crate::keys::{BUILT_IN, CODE, DEVICE_NAMES, FILTER, FORMAT, PICTURE_NAMES, PLANE_NAMES, SAMPLE_NAMES};
 use crate::place::{Mistake, Place, Text, instead};
 use crate::shape::{Reader, Value, entries, number, whole};
 use crate::trial;
@@ -136,7 +136,10 @@ impl Reader<'_> {
             list(table, "variants").iter().filter_map(|value| self.variant(value, &context)).collect();
         self.check_unique(list(table, "variants"));
 
-        let ids: Vec<&str> = variants.iter().map(|variant| variant.id.as_str()).collect();
+        // Of all variants, also those with mistakes.
+        let id = |value| text_of(Value::get_ref(value).as_table()?, "id");
+        let ids: Vec<String> = list(table, "variants").iter().filter_map(id).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         let mut index = |key: &str| self.variant_index(table.get(key)?, &ids);
         let initial = index("initial").unwrap_or(0);
         let auto = index("auto").unwrap_or(variants.len().saturating_sub(1));
@@ -290,7 +293,6 @@ impl Reader<'_> {
     fn variant(&mut self, value: &Value<'_>, context: &Context<'_>) -> Option<Variant> {
         let table = value.get_ref().as_table()?;
         let id = text_of(table, "id")?;
-        let own = ["passes", "scratch", "sizes", "defines", "tuning", "requires", "image_output_define"];
         let parts = ["cpu", "other"].map(|key| table.get(key));
         let codes = match parts {
             [None, None] => {
@@ -298,7 +300,7 @@ impl Reader<'_> {
                 [code.clone(), code]
             }
             [Some(cpu), Some(other)] => {
-                for misplaced in own.iter().filter_map(|key| table.get(*key)) {
+                for misplaced in CODE.keys.iter().filter_map(|key| table.get(key.name)) {
                     let why = "The variant has `cpu` and `other`, which have code of their own.";
                     self.mistake(misplaced, "This belongs to no code.", why, "Move it to `cpu` and `other`.");
                 }

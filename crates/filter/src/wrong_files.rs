@@ -97,8 +97,8 @@ frames = 2 | frames = 0 | 4:10 | 'frames' is 0 | from 1 to 16 | `frames = 1`
 key = 1 | key = 9 | 19:7 | 'key' is 9 | from 1 to 8 | `key = 1`
 id = "plain" | id = "Plain One" | 18:6 | Plain One | small letters | `id = "plain"`
 type = "int" | type = "itn" | 8:8 | "itn" | `"int"` or `"float"` | Write 'int'.
-range = [0, 8] | range = [0] | 9:9 | an array of 1 | 2 times | `range = [1.5, 1.5]`
-[64, 1] | 64 | 46:9 | 'local' is 64 | 1 to 3 times | `local = [
+range = [0, 8] | range = [0] | 9:9 | an array of 1 | of 2 values | `range = [1.5, 1.5]`
+[64, 1] | 64 | 46:9 | 'local' is 64 | 1 to 3 values | `local = [
 [[variants]]\nid = "other-one" | [[variants.more]]\nid = "x" | 54:12 | 'more' | passes | one of these
 dst = { output = "buffer" }\ng | dst = { output = "bufer" }\ng | 50:18 | bufer | image | Write 'buffer'.
 defines.SIDE | defines."SI DE" | 23:9 | 'SI DE' is no name | letters | radius_2
