@@ -8,23 +8,23 @@ use crate::place::Place;
 pub struct Description {
     /// The filter's name on the screen.
     pub name: String,
-    /// What the filter does to a picture, in a sentence.
+    /// The effect on a picture, in a sentence.
     pub sentence: String,
-    /// What kernels read.
+    /// The format that kernels read.
     pub input: Format,
-    /// What kernels write.
+    /// The format that kernels write.
     pub output: Format,
     /// The number of frames that kernels read: this one and those before it.
     pub frames: u32,
-    /// What variants are compared with; `None` for a single variant without a reference.
+    /// The reference that variants are compared with; `None` for a single variant without one.
     pub reference: Option<Reference>,
-    /// How far correct bytes may be from the reference's.
+    /// The difference from the reference that correct bytes may have.
     pub accuracy: Accuracy,
     /// The index of the variant that is selected first.
     pub initial: usize,
     /// The index of the variant that *auto* runs before tuning.
     pub auto: usize,
-    /// What the user sets, in the order of the file.
+    /// The values that the user sets, in the order of the file.
     pub parameters: Vec<Parameter>,
     /// The implementations, in the order of display; at least one.
     pub variants: Vec<Variant>,
@@ -39,7 +39,7 @@ pub enum Format {
     Planes,
 }
 
-/// What variants are compared with.
+/// The reference that variants are compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
     /// The variant with this index.
@@ -48,7 +48,7 @@ pub enum Reference {
     BuiltIn(String),
 }
 
-/// How far the bytes of a correct variant may be from those of the reference.
+/// The difference from the reference that the bytes of a correct variant may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Accuracy {
     /// All bytes are equal.
@@ -57,12 +57,12 @@ pub enum Accuracy {
     Within {
         /// The largest difference of two bytes at one place.
         largest_difference: u8,
-        /// Why they may differ, in a sentence.
+        /// The reason why they may differ, in a sentence.
         reason: String,
     },
 }
 
-/// What the user sets by a slider.
+/// A value that the user sets by a slider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
     /// The name in expressions, on the command line and on the screen.
@@ -86,7 +86,7 @@ pub struct Variant {
     pub id: String,
     /// The title on the screen.
     pub title: String,
-    /// What is different here, in a sentence; may be empty.
+    /// The difference from other variants, in a sentence; may be empty.
     pub idea: String,
     /// The digit that selects the variant, 1 to 8.
     pub key: Option<u8>,
@@ -107,7 +107,7 @@ pub struct Code {
     pub defines: Vec<(String, Expression)>,
     /// Macros whose values are tuned.
     pub tuning: Vec<Tuning>,
-    /// What must hold for the values of `tuning`.
+    /// The conditions for the values of `tuning`.
     pub requires: Vec<Comparison>,
     /// A macro with which the last pass writes an image instead of a buffer.
     pub image_output_define: Option<String>,
@@ -139,7 +139,7 @@ pub struct Pass {
     pub global: Vec<Expression>,
     /// The size of a group in each dimension.
     pub local: Vec<Expression>,
-    /// How the pass can be cut into bands of rows; `None` if it cannot.
+    /// The rows of bands into which the pass can be cut; `None` if it cannot.
     pub rows: Option<Rows>,
     /// The pixels that are read for each pixel that is written, roughly.
     pub reads_per_pixel: Option<Expression>,
@@ -147,7 +147,7 @@ pub struct Pass {
     pub work: Option<Work>,
 }
 
-/// How a pass can be cut into bands of rows.
+/// The rows of bands into which a pass can be cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rows {
     /// The number of rows above the band that are read.
@@ -178,11 +178,11 @@ pub struct Argument {
     pub name: String,
     /// The place of the name, for messages.
     pub place: Place,
-    /// What is passed.
+    /// The number or memory that is passed.
     pub value: Passed,
 }
 
-/// What is passed as an argument.
+/// A number or memory that is passed as an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Passed {
     /// A picture, or a plane of one.
@@ -193,12 +193,12 @@ pub enum Passed {
         memory: Memory,
         /// The plane, if the format is [`Format::Planes`].
         plane: Option<u8>,
-        /// So many frames before this one.
+        /// The number of frames by which it is before this one.
         frames_back: u32,
     },
     /// The scratch memory with this index.
     Scratch(usize),
-    /// So many bytes of local memory.
+    /// Local memory of this number of bytes.
     LocalBytes(Expression),
     /// The value of the float parameter with this name.
     Float(String),

@@ -154,19 +154,19 @@ tables! {
     FILTER "filter.toml" {
         must format: Whole(FORMAT, FORMAT), "The version of this format. A file with a newer one is refused.";
         must name: Text, "The filter's name on the screen, one to three words.";
-        must sentence: Text, "What the filter does to a picture.";
-        may input: Word(&["rgba8", "planes"]), "What kernels read: RGBA pixels of 4 bytes, or the movie's planes as decoded. \
+        must sentence: Text, "The effect on a picture, in a sentence.";
+        may input: Word(&["rgba8", "planes"]), "The format that kernels read: RGBA pixels of 4 bytes, or the movie's planes as decoded. \
             Without it `\"rgba8\"`.";
-        may output: Word(&["rgba8", "planes"]), "What kernels write; `\"planes\"` needs `input = \"planes\"` and has its sizes. \
+        may output: Word(&["rgba8", "planes"]), "The format that kernels write; `\"planes\"` needs `input = \"planes\"` and has its sizes. \
             Without it `\"rgba8\"`.";
         may frames: Whole(1, 16), "The number of frames that kernels read: this one and those before it. Without it 1.";
         may reference: Id, "The id of the variant that all others are compared with, or `\"box\"` for the built-in box filter. \
             Without it the first variant.";
-        may accuracy: Or(&Word(&["exact"]), &ACCURACY), "How far bytes of a correct variant may be from the reference's. Without \
+        may accuracy: Or(&Word(&["exact"]), &ACCURACY), "The difference from the reference that bytes of a correct variant may have. Without \
             it `\"exact\"`.";
         may initial: Id, "The id of the variant that is selected first. Without it the first one.";
         may auto: Id, "The id of the variant that *auto* runs before tuning. Without it the last one.";
-        may parameters: Map(&Kind::Table(&PARAMETER)), "What the user sets by sliders, in this order.";
+        may parameters: Map(&Kind::Table(&PARAMETER)), "The values that the user sets by sliders, in this order.";
         must variants: List(&Kind::Table(&VARIANT), 1, 32), "The implementations, in the order of display.";
     }
 
@@ -186,7 +186,7 @@ tables! {
     VARIANT "[[variants]]" also CODE {
         must id: Id, "The name on the command line, in JSON and CSV. It should never change.";
         may title: Text, "The title on the screen, one to three words. Without it the id.";
-        may idea: Text, "What is different here, in one sentence.";
+        may idea: Text, "The difference from other variants, in one sentence.";
         may key: Whole(1, 8), "The digit that selects the variant; 0 is *off*, 9 *auto*.";
         may cpu: Kind::Table(&CODE), "The code for CPUs. Without it the keys of `[variants.cpu]` stand in the variant itself, for all \
             devices.";
@@ -202,7 +202,7 @@ tables! {
         may defines: Map(&Expression), "Macros for the compiler, `-D NAME=VALUE`, for the whole picture.";
         may tuning: Map(&Kind::Table(&TUNING)), "Macros whose values `clreel tune` searches; expressions may use them. `GROUP…` are \
             sizes of work-groups, which are halved until the device allows them.";
-        may requires: List(&Comparison, 1, 16), "What must hold for the values of `tuning`, of tuning parameters, `units` and \
+        may requires: List(&Comparison, 1, 16), "Conditions for the values of `tuning`, made of tuning parameters, `units` and \
             `local_memory`, such as `\"16*TILE*TILE <= local_memory\"`.";
         may image_output_define: Name, "A macro with which the last pass writes an image instead of a buffer, which saves a copy \
             on the way to the screen.";
@@ -230,9 +230,9 @@ tables! {
         may output: Word(&["buffer", "image"]), "The filtered picture, likewise, to be written.";
         may plane: Whole(0, 3), "Which plane of `planes`, from 0; buffers only. It begins at sample `plane0_offset`, its rows \
             are `plane0_stride` apart.";
-        may frames_back: Whole(1, 15), "With `input`: so many frames before this one, less than `frames`.";
+        may frames_back: Whole(1, 15), "With `input`: the number of frames by which the picture is before this one, less than `frames`.";
         may scratch: Name, "Scratch memory of this name.";
-        may local_bytes: Expression, "So many bytes of local memory, for `__local` arguments.";
+        may local_bytes: Expression, "Local memory of this number of bytes, for `__local` arguments.";
         may value: Expression, "A number, as without a table.";
         may type: Word(&["int", "uint", "long", "ulong", "float"]), "With `value`: the type in the kernel. Without it `int`, for \
             a float parameter `float`.";
@@ -242,11 +242,11 @@ tables! {
     ROWS "rows" {
         must above: Expression, "The number of rows above the band that the pass reads.";
         must below: Expression, "The number of rows below the band that the pass reads.";
-        may step: Expression, "Bands of a multiple of so many rows waste few work-items. Without it 1.";
+        may step: Expression, "Bands whose height is a multiple of it waste few work-items. Without it 1.";
     }
 
     SCRATCH "[variants.scratch.NAME]" {
-        may bytes: Expression, "A buffer of so many bytes.";
+        may bytes: Expression, "A buffer of this number of bytes.";
         may image: Word(&["rgba8", "rgba16ui", "rgba32f"]), "An image instead: four channels of normalised bytes, 16-bit \
             unsigned integers, or floats.";
         may size: List(&Expression, 2, 2), "Width and height of the image. Without it those of the picture.";

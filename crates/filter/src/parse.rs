@@ -15,12 +15,14 @@ use crate::trial;
 
 /// The most bytes of a `filter.toml`.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
+/// The most mistakes that are reported.
+const MAX_MISTAKES: usize = 100;
 
 impl Description {
     /// Reads the text of a `filter.toml`; messages name the file `file`.
     ///
     /// # Errors
-    /// Returns the mistakes in the text, at least one, in the order of their places.
+    /// Returns the mistakes in the text, at least one and at most a hundred, in the order of their places.
     pub fn parse(text: &str, file: &str) -> Result<Self, Vec<Mistake>> {
         let mut reader = Reader { text: Text::new(text, file), mistakes: Vec::new() };
         if text.len() > MAX_BYTES {
@@ -55,6 +57,7 @@ impl Description {
                 let mut mistakes = reader.mistakes;
                 mistakes.sort_by(|a, b| a.place.cmp(&b.place));
                 mistakes.dedup();
+                mistakes.truncate(MAX_MISTAKES);
                 Err(mistakes)
             }
         }
@@ -73,7 +76,7 @@ struct Scope {
     has_planes: bool,
 }
 
-/// Where an expression stands.
+/// The place of an expression in a description, which decides its names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Site {
     Picture,
@@ -83,7 +86,7 @@ enum Site {
     Device,
 }
 
-/// What all parts of a variant have to know of the filter.
+/// The parts of a filter on which its variants depend.
 struct Context<'a> {
     parameters: &'a [Parameter],
     formats: [Format; 2],

@@ -1,4 +1,4 @@
-//! Compares a file with the list of its [keys]: which keys are there, and the kinds of their values.
+//! Compares a file with the list of its [keys](crate::keys): which keys are there, and the kinds of their values.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

@@ -129,3 +129,28 @@ fn damaged_files_never_panic() {
     }
     assert!(right > 50 && wrong > 300, "{right} right, {wrong} wrong");
 }
+
+#[test]
+fn hostile_files_take_little_time_and_memory() {
+    let head = "format = 1\nname = \"N\"\nsentence = \"S\"\n[[variants]]\nid = \"a\"\n";
+    let chain = |n: usize| (0..n).map(|i| format!("s{i} = \"s{}*s{0}\"\n", i + 1)).collect::<String>();
+    let pass = "[[variants.passes]]\nfile = \"k.cl\"\nkernel = \"k\"\nglobal = [\"s0\"]\nlocal = [1]\narguments = { dst = { output = \"buffer\" } }\n";
+    for (text, want) in [
+        // Each size is twice as long as the next one, if it is written out.
+        (format!("{head}[variants.sizes]\n{}s60 = 1\n{pass}", chain(60)), ""),
+        (format!("{head}[variants.sizes]\n{}s9 = 2\n{pass}", chain(9)), "does not fit in 64 bits"),
+        (format!("{head}[variants.sizes]\n{}s40 = \"s0\"\n{pass}", chain(40)), "computed from itself"),
+        (format!("{head}sizes = {{ s = [{}] }}", "[".repeat(30_000)), "no TOML"),
+        (format!("{head}sizes = {{ {} }}", "b = \"x+y+z\", ".repeat(4_000)), "no TOML"),
+        ("x = 1\n".repeat(10_000), "no TOML"),
+        ((0..8_000).map(|i| format!("x{i}=1\n")).collect(), "no key"),
+        (" ".repeat(70_000), "too long"),
+    ] {
+        let mistakes = Description::parse(&text, "f").err().unwrap_or_default();
+        let first = mistakes.iter().map(ToString::to_string).next().unwrap_or_default();
+        assert!(
+            first.contains(want) && want.is_empty() == mistakes.is_empty() && mistakes.len() <= 100,
+            "{first}"
+        );
+    }
+}
