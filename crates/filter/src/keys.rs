@@ -147,6 +147,16 @@ pub(crate) const DEVICE_NAMES: [&str; 2] = ["units", "local_memory"];
 /// The names of what all planes have in common.
 pub(crate) const SAMPLE_NAMES: [&str; 4] = ["planes", "bits", "shift", "sample_bytes"];
 
+/// Returns true for names that expressions have without any parameters.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    let of_plane = name.strip_prefix("plane").and_then(|rest| rest.split_once('_'));
+    PICTURE_NAMES.contains(&name)
+        || DEVICE_NAMES.contains(&name)
+        || SAMPLE_NAMES.contains(&name)
+        || of_plane
+            .is_some_and(|(plane, of)| ["0", "1", "2", "3"].contains(&plane) && PLANE_NAMES.contains(&of))
+}
+
 /// The greatest value of a tuning parameter.
 const TUNING_MAX: i64 = 1 << 20;
 

@@ -7,6 +7,7 @@
 // `./dev check` builds the docs with private items.
 #![allow(rustdoc::private_intra_doc_links)]
 
+mod code;
 mod description;
 mod expression;
 pub mod folder;

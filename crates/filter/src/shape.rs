@@ -34,7 +34,18 @@ impl Reader<'_> {
         why: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        let place = self.place(value);
+        self.mistake_at(value.span().start, what, why, hint);
+    }
+
+    /// Adds a mistake at an offset in the file.
+    pub(crate) fn mistake_at(
+        &mut self,
+        at: usize,
+        what: &str,
+        why: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let place = self.text.place(at);
         self.mistakes.push(place.mistake(what, why, hint));
     }
 
@@ -55,7 +66,7 @@ impl Reader<'_> {
                         hint = format!("'{key}' is a key of `{}`: move it there.", owner.name);
                     }
                     let what = format!("'{key}' is no key of `{}`.", keys.name);
-                    self.mistakes.push(self.text.place(at).mistake(&what, why, hint));
+                    self.mistake_at(at, &what, why, hint);
                 }
             }
         }
@@ -173,4 +184,26 @@ fn found(value: &Value<'_>) -> String {
         DeValue::Array(values) => format!("an array of {}", values.len()),
         DeValue::Table(table) => format!("a table of {}", table.len()),
     }
+}
+
+pub(crate) fn text_of(table: &DeTable<'_>, key: &str) -> Option<String> {
+    Some(table.get(key)?.get_ref().as_str()?.to_owned())
+}
+
+pub(crate) fn whole_of(table: &DeTable<'_>, key: &str) -> Option<i64> {
+    whole(table.get(key)?)
+}
+
+pub(crate) fn table_of<'t, 'i>(table: &'t DeTable<'i>, key: &str) -> Option<&'t DeTable<'i>> {
+    table.get(key)?.get_ref().as_table()
+}
+
+/// Returns the entries of the table behind a key, in the order of the file; none if there is no such key.
+pub(crate) fn named<'t, 'i>(table: &'t DeTable<'i>, key: &str) -> Vec<(&'t str, usize, &'t Value<'i>)> {
+    table_of(table, key).map(entries).unwrap_or_default()
+}
+
+/// Returns the values of the array behind a key; none if there is no such key.
+pub(crate) fn list<'t, 'i>(table: &'t DeTable<'i>, key: &str) -> &'t [Value<'i>] {
+    table.get(key).and_then(|value| value.get_ref().as_array()).map_or(&[], |array| array.as_ref())
 }
