@@ -204,12 +204,13 @@ fn single_variants(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Returns true if a file may name variants. The kernels that convert and correct lie beside the box filter, and are no
-/// part. Results of schema 1 had keys of a single ladder.
+/// part. Results of schema 1 had keys of a single ladder. Keys of filters' descriptions are also ids, such as `local`.
 fn may_name_variants(file: &str) -> bool {
     let converts = ["color_kernels", "color_test_pictures"].iter().any(|name| file.contains(name));
-    let is_of_ladder =
-        ["crates/ladders/", "crates/compute/src/reduction/"].iter().any(|at| file.starts_with(at))
-            || file.ends_with("results/schema_1.rs");
+    let is_of_ladder = ["crates/ladders/", "crates/compute/src/reduction/", "crates/filter/"]
+        .iter()
+        .any(|at| file.starts_with(at))
+        || file.ends_with("results/schema_1.rs");
     is_of_ladder || file.starts_with("crates/box-filter/") && !converts
 }
 
