@@ -533,7 +533,7 @@ fn nothing_that_is_saved_on_a_full_disk_leaves_a_part_and_there_is_a_message_for
         session.wait_for_text("No space left on device.");
         session.wait_for_text("Free some space, or choose another disk.");
         let left: Vec<_> = std::fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(left, [fill.clone()], "after {kind}");
+        assert_eq!(left, std::slice::from_ref(&fill), "after {kind}");
         // The message is dismissed.
         session.click("\u{d7}");
         session.wait_for_end_of("could not be written.");
