@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use crate::common::*;
-use testkit::movie::{with_display_matrix, with_full_disk};
+use testkit::movie::{on_small_disk, with_display_matrix, with_full_disk};
 
 #[test]
 fn a_press_and_its_release_count_once_on_a_busy_machine() {
@@ -501,6 +501,54 @@ fn a_full_disk_is_a_message_and_playback_continues() {
     assert_eq!(stderr.matches("could not be written").count(), 2, "{stderr}");
     assert!(!stderr.contains("Saved"), "{stderr}");
     assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "no part of a file is left");
+}
+
+#[test]
+fn nothing_that_is_saved_on_a_full_disk_leaves_a_part_and_there_is_a_message_for_each() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-small-disk"));
+    let home = folder.folder("here");
+    let Some(mut command) = on_small_disk(env!("CARGO_BIN_EXE_clreel"), &home) else { return };
+    let movie = Movie { size: (64, 48), stamps_ms: steady(500), ..Movie::default() };
+    command.arg(folder.movie("m.mkv", &movie)).args(["--variant", "flat", "--device", "0"]);
+    let of_test = clreel(Some(&display));
+    let (removed, set): (Vec<_>, Vec<_>) = of_test.get_envs().partition(|(_, value)| value.is_none());
+    removed.into_iter().for_each(|(name, _)| _ = command.env_remove(name));
+    command.envs(set.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    // Files are saved to the home folder if the current one cannot be used.
+    command.env("HOME", &home).env_remove("XDG_CONFIG_HOME").stdin(Stdio::null());
+    let mut session = Session::start(&display, command);
+    session.wait_for_title("flat");
+    session.wait_for_frames();
+    // The folder as the window sees it.
+    let here = PathBuf::from(format!("/proc/{}/cwd", session.child.as_ref().unwrap().id()));
+    let fill = here.join("fill");
+    let filled = std::fs::write(&fill, vec![1; 1 << 20]).unwrap_err();
+    assert_eq!(filled.kind(), std::io::ErrorKind::StorageFull);
+    let kinds =
+        [("s", "frame"), ("S", "window"), ("ctrl+l", "ladder"), ("ctrl+r", "run"), ("ctrl+e", "stats")];
+    for (key, kind) in kinds {
+        display.key(key);
+        session.wait_for_text(&format!("clreel-{kind}-"));
+        session.wait_for_text("could not be written.");
+        session.wait_for_text("No space left on device.");
+        session.wait_for_text("Free some space, or choose another disk.");
+        let left: Vec<_> = std::fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(left, std::slice::from_ref(&fill), "after {kind}");
+        // The message is dismissed.
+        session.click("\u{d7}");
+        session.wait_for_end_of("could not be written.");
+    }
+    // The window picture alone needs more than the disk has: the others are saved now, it is not.
+    std::fs::remove_file(&fill).unwrap();
+    display.key("s");
+    session.wait_for_files(&here, "clreel-frame-", ".png", 1);
+    display.key("S");
+    session.wait_for_text("clreel-window-");
+    session.wait_for_text("could not be written.");
+    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 1, "only the frame");
+    session.wait_for_frames();
+    let stderr = session.quit();
+    assert_eq!(stderr.matches("could not be written").count(), kinds.len() + 1, "{stderr}");
 }
 
 #[test]

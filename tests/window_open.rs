@@ -1,6 +1,7 @@
 //! Opening files and using the mouse in the window on a virtual display: a typed path, dropped files, the seek bar, and
 //! panels that are moved.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -76,7 +77,6 @@ fn a_movie_is_opened_by_its_path() {
 
 #[test]
 fn the_desktop_dialog_opens_the_selected_file() {
-    use std::os::unix::fs::PermissionsExt as _;
     let (display, folder) = (Display::start(&[]), Folder::new("open-dialog"));
     let [first, second, third] = three_movies(&folder);
     // Imitates the desktop: a bus without services, and a dialog that is open until there is an answer.
@@ -294,4 +294,39 @@ fn ignored_properties_of_a_movie_are_listed() {
     session.wait_for_end_of("tone mapping");
     let stderr = session.quit();
     assert!(stderr.contains(name) && stderr.contains(remark) && is_safe(&stderr), "{stderr:?}");
+}
+
+#[test]
+fn an_editor_that_cannot_be_started_or_fails_is_a_message() {
+    let (display, folder) = (Display::start(&[]), Folder::new("open-editor"));
+    let movie = folder.movie("m.mkv", &Movie { size: (64, 48), stamps_ms: steady(500), ..Movie::default() });
+    let kernels = edited_kernels("open-editor", "box_filter/03_flat.cl", &[]);
+    let fails = folder.with("fails", "#!/bin/sh\nexit 3\n");
+    std::fs::set_permissions(&fails, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (missing, fails) = ("/nowhere/editor", fails.to_str().unwrap());
+    for (visual, why) in [
+        (Some(missing), "/nowhere/editor' cannot be started: No such file or directory."),
+        (Some(fails), "/fails' failed: exit status: 3."),
+        (None, "VISUAL is not set, and xdg-open is not installed."),
+    ] {
+        let mut command = without_desktop(&display);
+        command.arg(&movie).args(["--variant", "flat", "--kernels"]).arg(&kernels);
+        // A folder without xdg-open.
+        command
+            .env_remove("VISUAL")
+            .envs(visual.map(|visual| ("VISUAL", visual)))
+            .env("PATH", folder.file(""));
+        let mut session = Session::start(&display, command);
+        session.wait_for_title("flat");
+        session.wait_for_frames();
+        display.key("E");
+        session.wait_for_text("03_flat.cl' could not be opened in an editor.");
+        session.wait_for_text(why);
+        session.wait_for_text("Set VISUAL to your editor, or open the file in it yourself.");
+        // Playback goes on.
+        session.wait_for_frames();
+        session.press_until_title("4", "vectorized");
+        let stderr = session.quit();
+        assert!(stderr.contains(why), "{stderr}");
+    }
 }

@@ -128,38 +128,14 @@ fn row(of: &Setting, frames: &[&FrameSample], c: &ExportContext) -> RowReport {
 mod tests {
     use super::*;
     use crate::app::test_folder;
-    use base::device::ClockState;
-    use base::metadata::Metadata;
     use base::timing::Verdict;
     use box_filter::named;
-    use compute::KernelFile;
     use ladder::compare::compare;
-    use stats::{ExportedMovie, SecondSetting, Stage, UsedKernel};
+    use stats::{SecondSetting, Stage};
 
     /// Creates a recorded frame whose stages each take `ms` milliseconds, presented at the time `at`.
     fn frame(at: f64, ms: f64, variant: VariantId) -> FrameSample {
         FrameSample::made_up(at, variant, [ms; Stage::ALL.len()])
-    }
-
-    fn context() -> ExportContext {
-        ExportContext {
-            metadata: Metadata::now("clreel 1"),
-            kernels: vec![UsedKernel {
-                variant: named("naive"),
-                version: 1,
-                kernel: KernelFile { file: "box_filter/01_naive.cl".to_owned(), hash: "12ab".to_owned() },
-                verified: true,
-            }],
-            movie: ExportedMovie { file: "clip.mp4".into(), fps: Some(25.0), height: 720, width: 1280 },
-            device: None,
-            clock: ClockState::Trusted,
-            gl_renderer: "renderer".into(),
-            sharing: "copy".into(),
-            sharing_reason: "no device".into(),
-            variant: VariantId::OFF,
-            radius: 7,
-            unpaced: false,
-        }
     }
 
     /// Tests that a saved run is read as a result of `bench`: two runs with the same times have no difference.
@@ -186,9 +162,9 @@ mod tests {
             results(recorder, context).unwrap().save(&path).unwrap();
             Report::read(&path).unwrap()
         };
-        let first = saved(&record(1.0, 60), &context());
+        let first = saved(&record(1.0, 60), &ExportContext::made_up());
         let verdict = |factor: f64| {
-            let rows = compare(&first, &saved(&record(factor, 60), &context()));
+            let rows = compare(&first, &saved(&record(factor, 60), &ExportContext::made_up()));
             assert_eq!(rows.len(), 1, "{rows:?}");
             let compared = (rows[0].row.as_str(), rows[0].case.as_str());
             assert_eq!(compared, ("naive", "1280×720 · radius 7, in the window"));
@@ -197,7 +173,7 @@ mod tests {
         assert!(matches!(verdict(1.0), Verdict::NoDifferenceShown { .. }));
         assert!(matches!(verdict(1.5), Verdict::Slower(ratio) if ratio.low > 1.4 && ratio.high < 1.6));
         // Kernels that were not verified are not compared.
-        let mut unverified = context();
+        let mut unverified = ExportContext::made_up();
         unverified.kernels[0].verified = false;
         let rows = compare(&first, &saved(&record(1.0, 60), &unverified));
         assert_eq!(rows[0].result.as_ref().unwrap_err().reason, "not verified in the later result");
@@ -207,10 +183,10 @@ mod tests {
             beside_work.set_other_work(n < 30);
             beside_work.push(frame(10.0 + n as f64 * 0.04, 3.0, named("naive")));
         }
-        let rows = compare(&first, &saved(&beside_work, &context()));
+        let rows = compare(&first, &saved(&beside_work, &ExportContext::made_up()));
         assert_eq!(rows[0].times.map(|times| times.unwrap().series.n), [60, 60 + 60 - 31]);
         // If there is nothing to save, an error says so.
-        let error = results(&record(1.0, 0), &context()).unwrap_err();
+        let error = results(&record(1.0, 0), &ExportContext::made_up()).unwrap_err();
         assert!(error.why.contains("No frame of this movie has a time"), "{error}");
     }
 }

@@ -32,7 +32,8 @@ pub struct Host {
 }
 
 impl Host {
-    fn here() -> Self {
+    /// Returns this machine.
+    pub fn here() -> Self {
         let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let cpus = line("/proc/cpuinfo");
         let name = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

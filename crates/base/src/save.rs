@@ -100,8 +100,16 @@ pub fn png(path: &Path, width: u32, height: u32, rgba: &[u8]) -> Result<()> {
         encoder.set_color(png::ColorType::Rgba);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.set_compression(png::Compression::Fast);
-        let mut writer = encoder.write_header()?;
-        writer.write_image_data(rgba)?;
-        Ok(writer.finish()?)
+        let mut writer = encoder.write_header().map_err(cause)?;
+        writer.write_image_data(rgba).map_err(cause)?;
+        writer.finish().map_err(cause)
     })
+}
+
+/// Returns the error of the file system behind an error of a PNG, whose kind would be lost in a plain conversion.
+fn cause(error: png::EncodingError) -> io::Error {
+    match error {
+        png::EncodingError::IoError(error) => error,
+        other => other.into(),
+    }
 }

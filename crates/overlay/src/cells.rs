@@ -2,12 +2,12 @@
 
 use box_filter::VariantId;
 
-use crate::VariantRow;
 use crate::prelude::*;
 use crate::scoreboard::{
     Board, draw_bar, draw_key, name_color, score_text, show_hover_text, time_of, variant_ground,
     variants_by_group,
 };
+use crate::{Subject, VariantRow, VariantStatus};
 
 /// Space in points between two cells of variants.
 const CELL_GAP: f32 = 5.0;
@@ -72,6 +72,16 @@ pub(crate) fn show(ui: &mut Ui, rect: Rect, detail: CellDetail, pass: &mut Pass)
     }
 }
 
+/// Returns the mark of a variant without a time, whose meaning the hover text says, and its colour.
+fn mark_of(board: &Board, row: &VariantRow) -> (&'static str, Color32) {
+    match row.status {
+        VariantStatus::Unavailable(_) => ("\u{d7}", theme::WARN),
+        _ if board.view.kernels.differs(Subject::Variant(row.id), None) => ("\u{2260}", theme::WARN),
+        VariantStatus::Building => ("\u{2026}", theme::TEXT),
+        VariantStatus::Ready => (theme::UNKNOWN, theme::WEAK),
+    }
+}
+
 /// Lays out the cell of a variant, with its time if the cell is high enough. A click selects the variant.
 fn show_cell(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut Vec<Action>) {
     ui.painter().rect_filled(rect, 5, Color32::from_white_alpha(10));
@@ -87,7 +97,12 @@ fn show_cell(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut
     };
     let color = name_color(row, chosen);
     let at = (pos2(left, y), Align2::LEFT_CENTER, rect.right() - left - 2.0);
-    theme::elided_text(ui, at, row.id.name, (size, color));
+    let name = theme::elided_text(ui, at, row.id.name, (size, color));
+    let why = time_of(board, row).err().filter(|why| !why.is_empty());
+    let (mark, mark_color) = mark_of(board, row);
+    if !has_times && why.is_some() && mark != theme::UNKNOWN && name.right() + 12.0 <= rect.right() {
+        ui.words(pos2(rect.right() - 4.0, y), Align2::RIGHT_CENTER, mark, size, mark_color);
+    }
     if has_times {
         let shown = board.view.shown.is_some_and(|s| s.variant == row.id);
         let (text, color, bar) = match time_of(board, row) {
@@ -99,7 +114,7 @@ fn show_cell(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut
                 (format!("{ms} {setting}"), theme::WEAK, None)
             }
             Err(_) if row.id == VariantId::OFF => (String::new(), theme::WEAK, None),
-            Err(_) => (theme::UNKNOWN.to_owned(), theme::WEAK, None),
+            Err(_) => (mark.to_owned(), mark_color, None),
         };
         let galley = theme::elided(ui, &text, (theme::figures(11.0), color), rect.width() - 8.0);
         let at = pos2(rect.left() + 6.0, rect.bottom() - 13.0 - galley.size().y / 2.0);
@@ -110,5 +125,11 @@ fn show_cell(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut
             draw_bar(ui.painter(), line, board.scale.bar_length(score.ms), shown);
         }
     }
-    response.explain_by(|ui| show_hover_text(ui, board, row)).on_click(Action::SetVariant(row.id), actions);
+    let explained = response.explain_by(|ui| {
+        show_hover_text(ui, board, row);
+        if let Some(why) = &why {
+            ui.weak(format!("{mark} {why}"));
+        }
+    });
+    explained.on_click(Action::SetVariant(row.id), actions);
 }

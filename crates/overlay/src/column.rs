@@ -77,7 +77,9 @@ impl Column {
         };
         let panel = panel.frame(egui::Frame::NONE).show_separator_line(false);
         let shown = panel.show(&mut ui, |ui| {
-            ScrollArea::both().id_salt("column").auto_shrink(false).show(ui, |ui| {
+            let area = ScrollArea::both().id_salt("column").auto_shrink(false);
+            // In a very low window, all of its contents can be reached.
+            area.min_scrolled_height(0.0).show(ui, |ui| {
                 ui.spacing_mut().item_spacing.y = theme::GAP;
                 contents(ui);
             });

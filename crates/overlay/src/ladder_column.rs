@@ -2,6 +2,7 @@
 
 use base::device::DeviceInfo;
 use base::error::{Error, Result};
+use base::metadata::Host;
 use base::text::escaped;
 use base::timing::Noise;
 use box_filter::{VariantId, Work};
@@ -19,7 +20,8 @@ const MAX_COLUMNS: usize = 2;
 /// The times of the variants on one device, as the ladder's panel shows them in a column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LadderColumn {
-    /// The head of the column: a short name of the device, or the saved run's date.
+    /// The head of the column: a short name of the device, or the saved run's date, or the name of its machine if that is
+    /// another one.
     pub title: String,
     /// The origin of the times, for the hover text and for files.
     pub about: String,
@@ -52,9 +54,12 @@ impl LadderColumn {
     /// # Errors
     /// If the result is of another ladder than the box filter, or has no times.
     pub fn of_report(name: &str, report: &Report) -> Result<Vec<Self>> {
+        let here = Host::here().name;
         let of_device = |device: &DeviceReport| {
             let (date, about) = (report.metadata.date.get(..10), format!("{name}: {}", report.describe()));
+            let machine = &report.metadata.host.name;
             let (title, about) = match report.devices.len() {
+                1 if !machine.is_empty() && *machine != here => (machine.as_str(), about),
                 1 => (date.unwrap_or(name), about),
                 _ => (device.text("name"), format!("{about}, {}", device.text("name"))),
             };

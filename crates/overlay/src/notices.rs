@@ -20,19 +20,28 @@ pub(crate) fn places(area: Rect) -> (Rect, Rect) {
     (area.with_max_y((message.top() - theme::GAP).max(area.top())), message)
 }
 
+/// Returns `area`, or in a very low window, in which it is less than `height` points high, all of the window above its lower
+/// edge. Returns `None` if that is too small, too.
+fn readable(ui: &Ui, area: Rect, height: f32) -> Option<Rect> {
+    let window = ui.max_rect().shrink(theme::GAP).with_max_y(area.bottom());
+    let is_readable = |rect: &Rect| rect.width() >= 60.0 && rect.height() >= height;
+    [area, window].into_iter().find(is_readable)
+}
+
 /// Lays the notices out from the top of `area`, the newest last; they scroll if they do not fit. Leaves out notices that are
-/// not serious if `only_serious` is true. Shows nothing if the area is too small.
+/// not serious if `only_serious` is true. In a very low window they lie over the panels.
 pub(crate) fn show(ui: &mut Ui, area: Rect, only_serious: bool, pass: &mut Pass) {
     let notices = pass.view.notices;
     let shown = || notices.iter().enumerate().filter(|(_, n)| n.serious || !only_serious);
-    if shown().next().is_none() || area.width() < 60.0 || area.height() < 30.0 {
+    if shown().next().is_none() {
         return;
     }
+    let Some(area) = readable(ui, area, 30.0) else { return };
     // The greatest width in points of a banner.
     let width = area.width().min(640.0);
     let rect = Rect::from_min_size(pos2(area.right() - width, area.top()), vec2(width, area.height()));
     let mut ui = ui.new_child(UiBuilder::new().id_salt("notices").max_rect(rect));
-    let area = ScrollArea::vertical().id_salt("notices").auto_shrink([false, true]);
+    let area = ScrollArea::vertical().id_salt("notices").auto_shrink([false, true]).min_scrolled_height(0.0);
     area.show(&mut ui, |ui| {
         ui.spacing_mut().item_spacing.y = theme::GAP;
         for (index, notice) in shown() {
@@ -135,10 +144,7 @@ impl Messages {
         if self.message_timer.update(ui, 4.0) {
             text = Some(&self.message);
         }
-        let Some(text) = text else { return };
-        if area.width() < 60.0 || area.height() < 20.0 {
-            return;
-        }
+        let Some((text, area)) = text.zip(readable(ui, area, 20.0)) else { return };
         let layout = |width: f32| {
             ui.painter().layout(text.to_owned(), theme::words(12.5), theme::STRONG, width - 20.0)
         };

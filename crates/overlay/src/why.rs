@@ -209,6 +209,8 @@ fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32
 
 /// Space in points left of the plot and below it, for the numbers of the axes.
 const MARGINS: (f32, f32) = (46.0, 34.0);
+/// Space in points above the plot, for the name of a peak along its upper edge.
+const MARGIN_ABOVE: f32 = 16.0;
 
 /// Lays a roofline out in the panel's width: the plot, and below it a line of text for each dot, with the key of its variant.
 /// Does nothing if there are no dots.
@@ -217,10 +219,10 @@ fn show_roofline(ui: &mut Ui, roofline: &Roofline, keys: &[char]) {
         return;
     }
     // Height of the plot in points.
-    let size = vec2(ui.available_width(), 150.0 + MARGINS.1 + 8.0);
+    let size = vec2(ui.available_width(), 150.0 + MARGINS.1 + MARGIN_ABOVE);
     let (area, _) = ui.allocate_exact_size(size, Sense::hover());
     let plot = Rect::from_min_max(
-        pos2(area.left() + MARGINS.0, area.top() + 8.0),
+        pos2(area.left() + MARGINS.0, area.top() + MARGIN_ABOVE),
         pos2(area.right() - 8.0, area.bottom() - MARGINS.1),
     );
     let [left, right, top, bottom] = [plot.left(), plot.right(), plot.top(), plot.bottom()].map(f64::from);

@@ -77,6 +77,36 @@ pub struct ExportContext {
     pub unpaced: bool,
 }
 
+impl ExportContext {
+    /// Returns an invented context for tests: a movie of 1280×720 pixels, without a device, and the verified kernel of `naive`.
+    #[doc(hidden)]
+    pub fn made_up() -> Self {
+        Self {
+            metadata: Metadata::now("clreel 1"),
+            kernels: vec![UsedKernel {
+                variant: box_filter::named("naive"),
+                version: 1,
+                kernel: KernelFile { file: "box_filter/01_naive.cl".to_owned(), hash: "12ab".to_owned() },
+                verified: true,
+            }],
+            movie: ExportedMovie {
+                file: "clip \"one\".mp4".into(),
+                fps: Some(25.0),
+                height: 720,
+                width: 1280,
+            },
+            device: None,
+            clock: ClockState::Trusted,
+            gl_renderer: "renderer".into(),
+            sharing: "copy".into(),
+            sharing_reason: "no device".into(),
+            variant: VariantId::OFF,
+            radius: 7,
+            unpaced: false,
+        }
+    }
+}
+
 /// Writes the statistics of a run to `path`, as CSV or JSON depending on the file's extension.
 ///
 /// A CSV file has lines of metadata, which begin with `#`, and one row for each presented frame. A JSON file has the same rows,

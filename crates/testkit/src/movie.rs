@@ -403,6 +403,22 @@ pub fn with_full_disk(program: &str) -> Command {
     command
 }
 
+/// Returns a command that runs `program` in `folder`, over which a disk of 64 KiB is mounted that only this program sees; `None`
+/// if the system does not permit that.
+pub fn on_small_disk(program: &str, folder: &Path) -> Option<Command> {
+    let on_disk = |script: &str, program: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--map-root-user", "sh", "-c", script, "sh"]).arg(folder).arg(program);
+        command
+    };
+    let script = "mount -t tmpfs -o size=64k none \"$1\" && cd \"$1\" && shift && exec \"$@\"";
+    if on_disk(script, "true").status().is_ok_and(|status| status.success()) {
+        return Some(on_disk(script, program));
+    }
+    crate::programs::skip("mounting a disk in a namespace of its own is not permitted");
+    None
+}
+
 /// Creates a named pipe.
 pub fn make_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success(), "{}", path.display());

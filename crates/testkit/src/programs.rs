@@ -22,7 +22,12 @@ pub fn is_installed(program: &str) -> bool {
 #[track_caller]
 pub fn has(programs: &[&str]) -> bool {
     let Some(missing) = programs.iter().find(|program| !is_installed(program)) else { return true };
-    let package = if *missing == "swaymsg" { "sway" } else { missing };
+    let package = match *missing {
+        "swaymsg" => "sway",
+        "rsvg-convert" => "librsvg2-bin",
+        "convert" => "imagemagick",
+        missing => missing,
+    };
     let Some(file) = std::env::var_os(SKIPS) else {
         panic!(
             "{missing} is not installed. Install the package {package}, or run ./dev test, which counts skipped tests."

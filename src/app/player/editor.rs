@@ -66,7 +66,11 @@ fn edit(file: &Path) -> Result<()> {
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(failed(format!("'{name}' failed: {status}."))),
-        Err(e) => Err(failed(format!("'{name}' cannot be started: {e}."))),
+        Err(e) => {
+            let reason = e.to_string();
+            let reason = reason.split(" (os error").next().unwrap_or(&reason);
+            Err(failed(format!("'{name}' cannot be started: {reason}.")))
+        }
     }
 }
 

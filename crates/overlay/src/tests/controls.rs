@@ -121,6 +121,30 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
     fixture.assert_shows(&[last]);
 }
 
+#[test]
+fn each_slider_is_reached_and_dragged_at_every_size() {
+    let smallest = [(vec2(320.0, 240.0), 1.0), (vec2(320.0, 180.0), 2.0)];
+    for (size, scale) in super::places::windows().chain(smallest) {
+        let mut fixture = Fixture::new(size);
+        fixture.scale = scale;
+        fixture.set(|f| f.correction = Some(video::color::Correction::NEUTRAL));
+        for name in ["brightness", "contrast", "saturation", "gamma"] {
+            let at = fixture.reach("correction", name);
+            assert!(fixture.window().contains_rect(at), "{name} at {at} in {size}");
+            let panel = fixture.cover("correction").interact_rect;
+            let rail = pos2(panel.left() + 20.0, at.center().y);
+            let actions = fixture.click_at(rail);
+            assert!(
+                matches!(actions.as_slice(), [Action::SetCorrection(_), ..]),
+                "{name} in {size}: {actions:?}"
+            );
+        }
+        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "{size}");
+        let radius = fixture.button("Larger radius").unwrap();
+        assert!(fixture.window().contains_rect(radius), "{radius} in {size}");
+    }
+}
+
 impl Fixture<'_> {
     /// Asserts that no text overlaps another or leaves the window.
     fn check_places(&self) {

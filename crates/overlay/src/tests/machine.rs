@@ -176,10 +176,10 @@ fn a_search_is_shown_when_it_begins_and_its_heat_map_has_texts() {
         assert!(fixture.find("Tuning").is_none(), "it is closed at first");
         fixture.open(Panel::Tuning);
         for text in ["1.00", "1.50", "F", "STRIP_Y", "4096"] {
-            let at = fixture.reach(text);
+            let at = fixture.reach("tuning", text);
             assert!(fixture.window().contains_rect(at), "'{text}' at {at} in {size}");
         }
-        fixture.reach("Stop");
+        fixture.reach("tuning", "Stop");
         assert_eq!(fixture.click("Stop"), [Action::StopTuning]);
         fixture.set(|f| f.tuning.state = JobState::Done);
         assert_eq!(fixture.click("Tune now"), [Action::TuneNow]);

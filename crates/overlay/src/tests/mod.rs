@@ -356,10 +356,11 @@ impl<'a> Fixture<'a> {
         (0..4).for_each(|_| self.wait(0.5));
     }
 
-    /// Scrolls the panel of tuning until the text `name` is visible, and returns the text's rectangle.
-    fn reach(&mut self, name: &str) -> Rect {
-        let panel = self.cover("tuning").interact_rect;
-        let ways = std::iter::repeat_n(-30.0, 10).chain(std::iter::repeat_n(30.0, 20));
+    /// Scrolls the panel of this name until the text `name` is visible, and returns the text's rectangle.
+    #[track_caller]
+    fn reach(&mut self, panel: &str, name: &str) -> Rect {
+        let panel = self.cover(panel).interact_rect;
+        let ways = std::iter::repeat_n(-10.0, 40).chain(std::iter::repeat_n(10.0, 80));
         for way in ways {
             if self.find(name).is_some() {
                 // The view continues to move for some passes after the wheel.
@@ -370,7 +371,7 @@ impl<'a> Fixture<'a> {
             }
             self.scroll(panel.center(), way);
         }
-        panic!("no '{name}' in {:?}", self.texts)
+        panic!("no '{name}' in {panel} of {}: {:?}", self.size, self.texts)
     }
 
     /// Moves the mouse to `at`, and turns its wheel by this many points.

@@ -104,23 +104,59 @@ fn a_message_is_shown_for_a_while() {
 fn a_long_message_breaks_between_words_and_keeps_its_end() {
     let path =
         "Saved the statistics to '/home/lecturer/Videos/measurements of a long day/clreel-2026.stats.json'.";
-    for (size, panel) in SIZES.into_iter().flat_map(|size| [(size, None), (size, Some(Panel::Stages))]) {
+    let panels = [None, Some(Panel::Stages), Some(Panel::Kernels)];
+    for ((size, scale), panel) in super::places::windows().flat_map(|at| panels.map(|panel| (at, panel))) {
         let mut fixture = Fixture::new(size);
+        fixture.scale = scale;
         panel.into_iter().for_each(|panel| fixture.open(panel));
         fixture.overlay.show_message(path.to_owned());
-        fixture.pass(vec![]);
+        fixture.settle();
         fixture.assert_inside(&[path]);
-        assert!(!fixture.cut.iter().any(|text| text == path), "{size}");
+        fixture.assert_wraps(path);
+        // So does a notice, with its reason and its hint, to which the wheel scrolls in a low window.
+        let reason =
+            "No space is left on the device, or on the quota that the administrator has set for this user.";
+        let hint =
+            "Free some space, or choose another disk for the files that are saved while the movie plays.";
+        fixture.wait(5.0);
+        fixture.set(|f| f.notices = vec![Notice { error: Error::new(path, reason, hint), serious: true }]);
+        let button = fixture.button(&format!("Dismiss: {path}")).unwrap_or_else(|| panic!("{size}")).center();
+        // Over a panel, the wheel scrolls the panel.
+        let is_over = panel.is_some() && size.y < 240.0;
+        let texts = [path, reason, hint];
+        for text in &texts[..if is_over { 1 } else { 3 }] {
+            for _ in 0..20 {
+                if fixture.find(text).is_none() {
+                    fixture.scroll(button, -10.0);
+                    fixture.passes(5);
+                }
+            }
+            fixture.assert_wraps(text);
+        }
+    }
+}
+
+impl Fixture<'_> {
+    /// Asserts that the lines of this text are whole, and break only between words or parts of a path.
+    #[track_caller]
+    fn assert_wraps(&self, text: &str) {
         let mut rows = Vec::new();
-        crate::texts::visit(&fixture.harness.output().shapes, &mut |shape, _| match shape {
-            egui::Shape::Text(shape) if shape.galley.text() == path => {
-                rows.extend(shape.galley.rows.iter().map(|row| row.text()));
+        crate::texts::visit(&self.harness.output().shapes, &mut |shape, clip| match shape {
+            egui::Shape::Text(shape) if shape.galley.text() == text => {
+                let at = shape.galley.rect.translate(shape.pos.to_vec2());
+                let is_cut = at.left() < clip.left() - 1.0 || at.right() > clip.right() + 1.0;
+                assert!(
+                    !is_cut && !shape.galley.elided,
+                    "'{text}' at {at} is cut by {clip} in {}",
+                    self.size
+                );
+                rows = shape.galley.rows.iter().map(|row| row.text()).collect();
             }
             _ => {}
         });
-        let (last, others) = rows.split_last().unwrap();
+        let (last, others) = rows.split_last().unwrap_or_else(|| panic!("no '{text}' in {}", self.size));
         let is_between = |row: &String| row.ends_with([' ', '/', '-']);
-        assert!(last.ends_with("json'.") && others.iter().all(is_between), "{size}: {rows:?}");
+        assert!(text.ends_with(last.as_str()) && others.iter().all(is_between), "{}: {rows:?}", self.size);
     }
 }
 

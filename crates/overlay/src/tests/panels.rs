@@ -288,6 +288,37 @@ fn open_panels_leave_two_fifths_of_the_window_for_the_picture() {
 }
 
 #[test]
+fn every_variant_is_chosen_and_has_its_time_beside_any_panel_at_every_size() {
+    for (size, scale) in super::places::windows() {
+        for panel in COLUMN_PANELS.map(|panel| panel.panel) {
+            let at = format!("with {} in {size}", panel.name());
+            let mut fixture = super::places::state((size, scale), panel.name(), &[panel], 99.0);
+            let strip = fixture.cover("strip").rect;
+            for id in VariantId::all().filter(|id| *id != VariantId::OFF) {
+                let cell = {
+                    let mut cells = fixture.harness.query_all_by_label(id.name).map(|node| node.rect());
+                    cells.find(|cell| strip.contains_rect(*cell))
+                };
+                let cell = cell.unwrap_or_else(|| panic!("no {id} {at}"));
+                let is_inside = |(text, place): &(String, Rect), part| {
+                    text.contains(part) && cell.contains(place.center())
+                };
+                let has = |part| fixture.texts.iter().any(|text| is_inside(text, part));
+                assert!(has(id.name), "{id} {at}");
+                assert!(size.x < 1000.0 || has(" ms"), "{id} {at}: {:?}", fixture.texts);
+                assert_eq!(fixture.click_at(cell.center()), [Action::SetVariant(id)], "{id} {at}");
+            }
+        }
+    }
+    // A very wide window has room for the ladder, too.
+    let mut fixture = Fixture::new(vec2(2560.0, 720.0));
+    fixture.turn(Panel::Stages, true);
+    fixture.settle();
+    fixture.assert_shows(&["flat vs. naive", "Stage, ms"]);
+    assert_eq!(fixture.click("fused"), [Action::SetVariant(named("fused"))]);
+}
+
+#[test]
 fn panels_give_way_before_the_controls() {
     for size in [vec2(320.0, 240.0), vec2(320.0, 180.0), vec2(400.0, 200.0)] {
         let mut fixture = Fixture::new(size);

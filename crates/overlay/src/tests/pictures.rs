@@ -1,4 +1,4 @@
-//! Compares pictures of the overlay with golden files: seven states with fixed numbers, drawn by OpenGL without a window.
+//! Compares pictures of the overlay with golden files: eleven states with fixed numbers, drawn by OpenGL without a window.
 
 use std::path::Path;
 
@@ -104,8 +104,22 @@ fn state(pixels: Vec2, open: &[Panel]) -> Fixture<'static> {
     fixture
 }
 
+/// Returns an overlay with the list of files, below two movies that were opened last.
+fn files() -> Fixture<'static> {
+    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
+    let prompt = &mut fixture.overlay.path_prompt;
+    prompt.recent = vec!["/home/me/clip.mp4".into(), "/home/me/lecture/city.mkv".into()];
+    prompt.open(PathPurpose::Movie);
+    fixture.settle();
+    let names = ["films/", "lecture/", "city.mkv", "clip.mp4"].map(str::to_owned).into();
+    fixture.overlay.path_prompt.complete("", String::new(), String::new(), names);
+    fixture.settle();
+    fixture.pass(vec![key(Key::ArrowDown, true)]);
+    fixture
+}
+
 #[test]
-fn pictures_of_seven_states() {
+fn pictures_of_eleven_states() {
     let headless = Headless::new().unwrap();
     let states = [
         ("window", state(vec2(1280.0, 720.0), &[])),
@@ -115,6 +129,10 @@ fn pictures_of_seven_states() {
         ("lab-large", state(vec2(1920.0, 1080.0), &[Panel::Lab, Panel::Conversions])),
         ("tuning-left", state(vec2(1280.0, 720.0), &[Panel::Tuning])),
         ("talk", super::talk::talk(vec2(1280.0, 720.0))),
+        ("wipe", super::mouse::wiped(vec2(1280.0, 720.0))),
+        ("files", files()),
+        ("compared", super::scoreboard::compared(vec2(1280.0, 720.0))),
+        ("stages-roofline", super::why::explained(vec2(1280.0, 1000.0))),
     ];
     for (name, mut fixture) in states {
         fixture.change(|s| s.column.left = name == "tuning-left");

@@ -61,6 +61,38 @@ fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
     assert_eq!(row(&fixture, named("separable")), ["2", "separable", "compiling"]);
 }
 
+#[test]
+fn a_cell_without_a_time_has_a_mark_whose_word_is_in_its_hover_text_and_value() {
+    // With times below the names, and without.
+    for (size, panel) in
+        [(SIZES[0], Some(Panel::Kernels)), (SIZES[0], Some(Panel::Scopes)), (vec2(700.0, 320.0), None)]
+    {
+        let mut fixture = Fixture::new(size);
+        panel.into_iter().for_each(|panel| fixture.open(panel));
+        fixture.variants[1].status = unavailable();
+        fixture.variants[2].status = VariantStatus::Building;
+        let mut kernels = kernels::edited();
+        for version in &mut kernels.versions {
+            version.results.iter_mut().for_each(|result| result.runs = version.number == 3);
+        }
+        fixture.set(|f| f.kernels = kernels);
+        for (name, mark, word) in [
+            ("naive", "\u{d7}", "not available"),
+            ("separable", "\u{2026}", "compiling"),
+            ("flat", "\u{2260}", "not timed: output differs"),
+        ] {
+            let node =
+                fixture.harness.query_all_by_label(name).find_map(|node| Some((node.value()?, node.rect())));
+            let (value, cell) = node.unwrap();
+            assert_eq!(value, word, "{name} at {size}");
+            let is_mark = |(text, at): &&(String, Rect)| text == mark && cell.contains(at.center());
+            assert!(fixture.texts.iter().any(|text| is_mark(&text)), "{name} at {size}: {:?}", fixture.texts);
+            fixture.hover(cell.center());
+            fixture.assert_shows(&[&format!("{mark} {word}")]);
+        }
+    }
+}
+
 /// Returns a saved run with a time of `naive` at radius 7, and one of `fused`, which differs from the reference.
 fn saved_run() -> ladder::results::Report {
     let times: Vec<f64> = (0..20).map(|n| 900.0 + f64::from(n % 3)).collect();
@@ -79,14 +111,24 @@ fn saved_run() -> ladder::results::Report {
     ladder::results::Report { devices: vec![device], ..ladder::results::Report::new(metadata, BOX_FILTER) }
 }
 
-#[test]
-fn a_saved_run_and_another_device_stand_beside_the_times_of_the_device_in_use() {
-    let mut fixture = Fixture::new(SIZES[0]);
+/// Returns an overlay with a saved run as the second column of the ladder.
+pub(super) fn compared(size: Vec2) -> Fixture<'static> {
+    let mut fixture = Fixture::new(size);
     fixture.saved_columns = LadderColumn::of_report("run.json", &saved_run()).unwrap();
     fixture.pass(vec![]);
+    fixture
+}
+
+#[test]
+fn a_saved_run_and_another_device_stand_beside_the_times_of_the_device_in_use() {
+    let mut fixture = compared(SIZES[0]);
     assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms", "901 ms"]);
     assert_eq!(row(&fixture, named("flat")), ["3", "flat", "8.45 ms", "\u{2013}"]);
     fixture.assert_shows(&["2026-11-29"]);
+    // A run of another machine has its name.
+    let mut elsewhere = saved_run();
+    elsewhere.metadata.host.name = "hall-7".into();
+    assert_eq!(LadderColumn::of_report("run.json", &elsewhere).unwrap()[0].title, "hall-7");
     // Times of another radius are not those of this one.
     fixture.set(|f| f.radius = 3);
     assert_eq!(row(&fixture, named("naive")).last().unwrap(), "\u{2013}");

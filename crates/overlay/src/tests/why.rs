@@ -42,6 +42,25 @@ fn stages(work: Option<FilterWork>, size: Vec2) -> Fixture<'static> {
     fixture
 }
 
+/// Returns the measured properties of a device, which report the registers of this kernel.
+fn facts(kernel: &str) -> DeviceFacts {
+    DeviceFacts {
+        peaks: Some(DevicePeaks { copy_gb_s: Some(50.0), read_gb_s: None, gflop_s: Some(1000.0) }),
+        is_rough: true,
+        waits: None,
+        registers: vec![KernelRegisters { kernel: kernel.to_owned(), registers: 255, spilled_bytes: 1024 }],
+    }
+}
+
+/// Returns an overlay with the panel of stages open, which explains the filter's time and has a roofline.
+pub(super) fn explained(size: Vec2) -> Fixture<'static> {
+    let work = two_passes([8.0, 0.45]);
+    let facts = facts(work.config.code().passes[0].kernel);
+    let mut fixture = stages(Some(work), size);
+    fixture.facts = facts;
+    fixture
+}
+
 #[test]
 fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
     let mut fixture = stages(Some(two_passes([8.0, 0.45])), vec2(1280.0, 1600.0));
@@ -53,12 +72,7 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
     assert!(fixture.shows(&named) && !fixture.shows("of the copy") && !fixture.shows("is read"));
     let peaks = fixture.harness.query_all_by_label("Peaks").find_map(|node| node.value());
     assert_eq!(peaks.as_deref(), Some("\u{2013}"));
-    fixture.facts = DeviceFacts {
-        peaks: Some(DevicePeaks { copy_gb_s: Some(50.0), read_gb_s: None, gflop_s: Some(1000.0) }),
-        is_rough: true,
-        waits: None,
-        registers: vec![KernelRegisters { kernel: first.to_owned(), registers: 255, spilled_bytes: 1024 }],
-    };
+    fixture.facts = facts(first);
     fixture.settle();
     fixture.assert_shows(&[
         "8.00 MB to move, 0.947 GB/s, 2 % of the copy",
@@ -70,6 +84,9 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
         "multiply-adds: 1,000 GFLOP/s",
     ]);
     fixture.assert_contains(&[&format!("{first} takes 95 % of the time."), "1,024 bytes of each"]);
+    // The name of the peak along the plot's upper edge is below the sentences.
+    let faults = super::places::faults(&fixture, false);
+    assert!(faults.is_empty(), "{faults:?}");
     // The roofline has a dot for the variant that was measured with known work, with the variant's key.
     fixture.assert_shows(&["3  flat: 14.2 GFLOP/s, 15.0 op/byte"]);
     // At another radius there are no measurements.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub(super) fn both(recorder: &Recorder) -> (Vec<HashMap<String, String>>, Value) {
     let folder = Folder::new("stats-both");
     let [csv, json] = ["s.csv", "s.json"].map(|name| {
-        export(&folder.file(name), recorder, &context()).unwrap();
+        export(&folder.file(name), recorder, &ExportContext::made_up()).unwrap();
         fs::read_to_string(folder.file(name)).unwrap()
     });
     let lines = csv.lines().filter(|line| !line.starts_with('#'));
@@ -23,7 +23,7 @@ pub(super) fn both(recorder: &Recorder) -> (Vec<HashMap<String, String>>, Value)
 fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let folder = Folder::new("stats-csv");
     let path = folder.file("s.csv");
-    export(&path, &three_frames(), &context()).unwrap();
+    export(&path, &three_frames(), &ExportContext::made_up()).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let (comments, rows): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
     assert!(comments[0] == "# program: clreel 1" && comments[1].starts_with("# date: 20"), "{text}");
@@ -49,9 +49,10 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     ];
     assert_eq!(rows, wanted);
     assert_eq!(file_names(&folder), ["s.csv"], "nothing is left beside it");
-    let error = export(&folder.file("no/such/place.csv"), &three_frames(), &context()).unwrap_err();
+    let error =
+        export(&folder.file("no/such/place.csv"), &three_frames(), &ExportContext::made_up()).unwrap_err();
     assert!(error.what.contains("place.csv") && error.hint.contains("folder"), "{error}");
-    assert!(export(&folder.file("s.txt"), &three_frames(), &context()).is_err());
+    assert!(export(&folder.file("s.txt"), &three_frames(), &ExportContext::made_up()).is_err());
 }
 
 /// Tests that the times of the cloth simulation have columns of their own next to the movie's stages, and appear once.
@@ -151,7 +152,7 @@ fn json_gives_back_what_was_measured() {
     let folder = Folder::new("stats-json");
     let path = folder.file("s.json");
     fs::write(&path, "something older").unwrap();
-    export(&path, &three_frames(), &context()).unwrap();
+    export(&path, &three_frames(), &ExportContext::made_up()).unwrap();
     let json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let wanted = [
         ("/schema", json!(1)),
@@ -266,7 +267,7 @@ fn a_full_disk_is_an_error_and_the_device_survives() {
     for name in ["s.csv", "s.json"] {
         let path = folder.file(name);
         std::os::unix::fs::symlink("/dev/full", &path).unwrap();
-        let error = export(&path, &three_frames(), &context()).unwrap_err();
+        let error = export(&path, &three_frames(), &ExportContext::made_up()).unwrap_err();
         assert!(error.hint.contains("space"), "{error}");
     }
     assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());

@@ -7,9 +7,7 @@ mod tracing;
 use std::fs;
 
 use super::*;
-use base::metadata::Metadata;
 use box_filter::{VariantId, named};
-use compute::KernelFile;
 use testkit::movie::Folder;
 
 /// The filter time in milliseconds of a [`frame`] with a `unit` of 1.
@@ -25,27 +23,6 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
 fn with(mut sample: FrameSample, change: impl FnOnce(&mut FrameSample)) -> FrameSample {
     change(&mut sample);
     sample
-}
-
-fn context() -> ExportContext {
-    ExportContext {
-        metadata: Metadata::now("clreel 1"),
-        kernels: vec![UsedKernel {
-            variant: named("naive"),
-            version: 1,
-            kernel: KernelFile { file: "box_filter/01_naive.cl".to_owned(), hash: "12ab".to_owned() },
-            verified: true,
-        }],
-        movie: ExportedMovie { file: "clip \"one\".mp4".into(), fps: Some(25.0), height: 720, width: 1280 },
-        device: None,
-        clock: base::device::ClockState::Trusted,
-        gl_renderer: "renderer".into(),
-        sharing: "copy".into(),
-        sharing_reason: "no device".into(),
-        variant: VariantId::OFF,
-        radius: 7,
-        unpaced: false,
-    }
 }
 
 /// Returns the names of the files in a folder.

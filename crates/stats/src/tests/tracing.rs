@@ -21,7 +21,7 @@ fn written(recorded: &Recording) -> Value {
     let folder = Folder::new("stats-trace");
     let path = folder.file("t.json");
     let device = DeviceInfo { name: "A \"device\"".into(), ..DeviceInfo::made_up() };
-    let context = ExportContext { device: Some(device), ..context() };
+    let context = ExportContext { device: Some(device), ..ExportContext::made_up() };
     write_trace(&path, recorded, Some(&context)).unwrap();
     assert_eq!(file_names(&folder), ["t.json"], "nothing is left beside it");
     serde_json::from_slice(&fs::read(&path).unwrap()).unwrap()
