@@ -35,3 +35,25 @@ fn hover_texts_stand_near_what_they_explain_and_go_with_the_pointer() {
         }
     }
 }
+
+#[test]
+fn hover_texts_of_the_graph_leave_the_names_of_the_ladder() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let names: Vec<Rect> = VariantId::all().filter_map(|id| fixture.find(id.name)).collect();
+    assert!(names.len() > 8, "{names:?}");
+    let graph = fixture.cover("graph").rect;
+    let mut count = 0;
+    for n in 1..20 {
+        let at = pos2(graph.left() + graph.width() * n as f32 / 20.0, graph.center().y);
+        let before = fixture.texts.clone();
+        fixture.hover(at);
+        let new = fixture.texts.iter().filter(|text| !before.contains(text));
+        let shown = new.fold(Rect::NOTHING, |all, (_, rect)| all.union(*rect));
+        count += usize::from(shown.is_positive());
+        let over = names.iter().find(|name| name.intersects(shown));
+        assert_eq!(over, None, "{shown} for {at}");
+        fixture.pass(vec![Event::PointerMoved(pos2(2.0, 2.0))]);
+        fixture.pass(vec![]);
+    }
+    assert!(count > 0, "no hover text");
+}
