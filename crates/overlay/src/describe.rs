@@ -11,7 +11,7 @@ use crate::action::Action;
 use crate::theme;
 
 /// Distance in points between a hover text and the part that it explains.
-const GAP: f32 = 4.0;
+pub(crate) const GAP: f32 = 4.0;
 
 /// Adds names, values, hover texts and actions to [`Response`], the handle of a widget.
 pub(crate) trait Describe {
@@ -130,7 +130,13 @@ fn show_beside(widget: &Response, at: Rect, contents: impl FnOnce(&mut Ui)) {
 /// left or right of the part among `parts` that contains the widget, above or below that part or the widget, also left of a
 /// part that is read. Selects the place with the least cost. The cost grows with the area of `parts` that the text would
 /// cover, with the text's area outside `window`, and with its distance from `pointer`.
-fn place(widget: Rect, pointer: Pos2, size: Vec2, window: Rect, parts: &[(Rect, f32)]) -> (Rect, RectAlign) {
+pub(crate) fn place(
+    widget: Rect,
+    pointer: Pos2,
+    size: Vec2,
+    window: Rect,
+    parts: &[(Rect, f32)],
+) -> (Rect, RectAlign) {
     let is_home = |part: &&(Rect, f32)| part.0.contains(widget.center());
     let home = parts.iter().find(is_home).map_or(widget, |part| part.0);
     let beside = Rect::from_x_y_ranges(home.x_range(), widget.y_range());
