@@ -279,7 +279,9 @@ impl LabelPlaces {
                 _ => {}
             }
         }
-        let below = parts().filter(|part| part.top() > top && part.x_range().intersects(free.x_range()));
+        // A part that only touches the free rectangle at its side does not end it.
+        let across = |part: &Rect| part.left() < free.right() - 1.0 && part.right() > free.left() + 1.0;
+        let below = parts().filter(|part| part.top() > top && across(part));
         free.max.y = below.map(|part| part.top()).fold(free.max.y, f32::min);
         (free.width() + 1.0 >= size.x && free.height() + 1.0 >= size.y).then_some(free)
     }

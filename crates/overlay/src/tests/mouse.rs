@@ -180,6 +180,9 @@ fn the_line_of_a_wipe_goes_below_the_overlay_and_its_labels_keep_their_sides() {
             }
         }
         if !talks {
+            fixture.set(|f| f.overlay.wipe_line.put(0.5));
+            let top = fixture.harness.get_by_label("Left side").rect().top();
+            assert!(top < 40.0, "the labels stand at the top where there is room: {top}");
             assert!(reached.min <= 140.0 && reached.max >= 1140.0, "{reached:?}");
         }
     }
