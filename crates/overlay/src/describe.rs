@@ -11,7 +11,7 @@ use crate::action::Action;
 use crate::theme;
 
 /// Distance in points between a hover text and the part that it explains.
-const GAP: f32 = 4.0;
+pub(crate) const GAP: f32 = 4.0;
 
 /// Adds names, values, hover texts and actions to [`Response`], the handle of a widget.
 pub(crate) trait Describe {
@@ -96,14 +96,19 @@ pub(crate) fn text(
     number(ui, theme::elided_text(ui, at, text, style), name, text)
 }
 
-/// Stores the rectangles of the parts of the overlay in this pass, which hover texts must not cover.
-pub(crate) fn set_parts(ctx: &Context, parts: Vec<Rect>) {
+/// The cost per square point of covering a part of the overlay with a hover text: of the headline, which has the filter's time, or
+/// of the names in the ladder; and of another part.
+pub(crate) const COVER_COSTS: [f32; 2] = [10.0, 1.0];
+
+/// Stores the rectangles of the parts of the overlay in this pass, each with the cost per square point of covering it with a hover
+/// text.
+pub(crate) fn set_parts(ctx: &Context, parts: Vec<(Rect, f32)>) {
     ctx.data_mut(|data| data.insert_temp(Id::unique("parts"), parts));
 }
 
-/// Returns the rectangles that [`set_parts`] has stored.
-pub(crate) fn parts(ctx: &Context) -> Vec<Rect> {
-    ctx.data(|data| data.get_temp::<Vec<Rect>>(Id::unique("parts"))).unwrap_or_default()
+/// Returns the rectangles and costs that [`set_parts`] has stored.
+pub(crate) fn parts(ctx: &Context) -> Vec<(Rect, f32)> {
+    ctx.data(|data| data.get_temp::<Vec<(Rect, f32)>>(Id::unique("parts"))).unwrap_or_default()
 }
 
 /// Shows `contents` while the pointer is over the widget, beside the part of the overlay that contains the rectangle `at`.
@@ -122,11 +127,18 @@ fn show_beside(widget: &Response, at: Rect, contents: impl FnOnce(&mut Ui)) {
 }
 
 /// Returns the rectangle beside which to show a hover text of `size` for a widget at `widget`, and the side of that rectangle:
-/// left or right of the part among `parts` that contains the widget, above or below that part, or above or below the widget.
-/// Selects the place with the least cost. The cost grows with the area of `parts` that the text would cover (most for the first
-/// part, which has the filter's time), with the text's area outside `window`, and with its distance from `pointer`.
-fn place(widget: Rect, pointer: Pos2, size: Vec2, window: Rect, parts: &[Rect]) -> (Rect, RectAlign) {
-    let home = parts.iter().find(|part| part.contains(widget.center())).copied().unwrap_or(widget);
+/// left or right of the part among `parts` that contains the widget, above or below that part or the widget, also left of a
+/// part that is read. Selects the place with the least cost. The cost grows with the area of `parts` that the text would
+/// cover, with the text's area outside `window`, and with its distance from `pointer`.
+pub(crate) fn place(
+    widget: Rect,
+    pointer: Pos2,
+    size: Vec2,
+    window: Rect,
+    parts: &[(Rect, f32)],
+) -> (Rect, RectAlign) {
+    let is_home = |part: &&(Rect, f32)| part.0.contains(widget.center());
+    let home = parts.iter().find(is_home).map_or(widget, |part| part.0);
     let beside = Rect::from_x_y_ranges(home.x_range(), widget.y_range());
     let column = Rect::from_x_y_ranges(widget.x_range(), home.y_range());
     // Where the text begins or ends at the pointer.
@@ -134,16 +146,25 @@ fn place(widget: Rect, pointer: Pos2, size: Vec2, window: Rect, parts: &[Rect]) 
     let sides = [RectAlign::LEFT_START, RectAlign::RIGHT_START].map(|side| (beside, side));
     let ends = [RectAlign::TOP_START, RectAlign::BOTTOM_START, RectAlign::TOP_END, RectAlign::BOTTOM_END];
     let places = [column, widget, at_pointer].into_iter().flat_map(|at| ends.map(|side| (at, side)));
+    // Left of a part that is read, such as the names in the ladder.
+    let is_read = |part: &&(Rect, f32)| part.1 > COVER_COSTS[1];
+    let beside_parts = parts.iter().filter(is_read).flat_map(|(part, _)| {
+        let x = part.left() - GAP;
+        let at = Rect::from_x_y_ranges(x..=x, home.y_range());
+        [RectAlign::TOP_END, RectAlign::BOTTOM_END].map(|side| (at, side))
+    });
+    let places = places.chain(beside_parts);
     let area = |rect: Rect| if rect.is_positive() { rect.area() } else { 0.0 };
     let cost = |(anchor, align): &(Rect, RectAlign)| {
         let rect = align.align_rect(anchor, size, GAP);
         let outside = area(rect) - area(rect.intersect(window));
-        let covered = |part: &Rect| area(rect.intersect(*part));
-        let all: f32 = parts.iter().map(covered).sum();
+        // The names beside a widget of the ladder may have no other place for its text.
+        let parts = parts.iter().filter(|(part, _)| *part == home || !home.contains_rect(*part));
+        let covered: f32 = parts.map(|(part, cost)| cost * area(rect.intersect(*part))).sum();
         // A text 150 points away costs as much as the covered rows of a usual one. A text that does not fit into the window is
         // moved, and would cover the widget that it explains.
         let distance = 180.0 * rect.distance_to_pos(pointer);
-        4.0 * outside + all + 9.0 * parts.first().map_or(0.0, covered) + distance
+        4.0 * outside + covered + distance
     };
     let best = sides.into_iter().chain(places).min_by(|a, b| cost(a).total_cmp(&cost(b)));
     best.unwrap_or((widget, RectAlign::RIGHT_START))

@@ -83,7 +83,7 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
                 actions.push(Action::MakeOwnKernel);
             }
             if kernels.folder.is_none() {
-                line(ui, "or start clreel with --kernels FOLDER.", theme::WEAK);
+                line(ui, "or use --kernels FOLDER", theme::WEAK);
             }
         });
         if let Some(folder) = &kernels.folder {

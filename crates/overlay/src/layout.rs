@@ -162,6 +162,9 @@ impl Layout {
         let ladder = has_ladder.then(|| {
             let height = match folded(Panel::Ladder) {
                 true => scoreboard::TITLE_HEIGHT,
+                // The labels of a wipe stand below the ladder, too.
+                false if view.wipe.is_some() => scoreboard::height(variants, above.height())
+                    .min(scoreboard::height_without_note(variants)),
                 false => scoreboard::height(variants, above.height()),
             };
             let size = vec2(scoreboard::WIDTH, height);

@@ -204,8 +204,11 @@ impl Overlay {
         self.hidden.note_changes(view);
         if self.is_talk_visible() {
             let places = talk::Places::new(window, view);
-            describe::set_parts(ui.ctx(), vec![places.ladder, places.variant]);
-            self.wipe_line.show(ui, places.free, &mut pass);
+            let [_, other] = describe::COVER_COSTS;
+            describe::set_parts(ui.ctx(), vec![(places.ladder, other), (places.variant, other)]);
+            // The closing button stands right of the free part.
+            let room = window.with_max_x(places.free.right());
+            self.wipe_line.show(ui, (room, places.free), &mut pass);
             talk::show(ui, &places, &mut pass);
             self.show_notices(ui, places.free, &mut pass);
         } else if self.visible {
@@ -245,9 +248,18 @@ impl Overlay {
             true => layout.docks.with_max_x(layout.docks.left() + width),
             false => layout.docks.with_min_x(layout.docks.right() - width),
         });
-        let parts = [Some(layout.headline), layout.ladder, layout.graph, Some(layout.strip.rect), docks];
-        describe::set_parts(ui.ctx(), parts.into_iter().flatten().collect());
-        self.wipe_line.show(ui, layout.free, pass);
+        let [read, other] = describe::COVER_COSTS;
+        let parts = [
+            (Some(layout.headline), read),
+            (layout.ladder, other),
+            (layout.ladder.map(scoreboard::names), read),
+            (layout.graph, other),
+            (Some(layout.strip.rect), other),
+            (docks, other),
+        ];
+        let parts = parts.into_iter().filter_map(|(part, cost)| Some((part?, cost)));
+        describe::set_parts(ui.ctx(), parts.collect());
+        self.wipe_line.show(ui, (window, layout.free), pass);
         if layout.headline.height() >= panel::HEADER_HEIGHT && layout.headline.width() > 60.0 {
             headline::show(ui, (layout.headline, layout.line), pass);
         }
@@ -295,17 +307,14 @@ impl Overlay {
         self.panels.update_order(shown.into_iter().collect());
         let column = self.column_place(window, view);
         let free = layout::beside_column(room, column);
-        let strips = shows_controls.then_some(strip.rect).into_iter();
-        describe::set_parts(
-            ui.ctx(),
-            strips
-                .chain(column.map(|(width, left)| match left {
-                    true => room.with_max_x(room.left() + width),
-                    false => room.with_min_x(room.right() - width),
-                }))
-                .collect(),
-        );
-        self.wipe_line.show(ui, free, pass);
+        let docks = column.map(|(width, left)| match left {
+            true => room.with_max_x(room.left() + width),
+            false => room.with_min_x(room.right() - width),
+        });
+        let parts = shows_controls.then_some(strip.rect).into_iter().chain(docks);
+        let [_, other] = describe::COVER_COSTS;
+        describe::set_parts(ui.ctx(), parts.map(|part| (part, other)).collect());
+        self.wipe_line.show(ui, (room, free), pass);
         if shows_line {
             hidden::draw_line(ui, window, pass);
         }

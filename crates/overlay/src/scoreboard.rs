@@ -15,8 +15,10 @@ pub(crate) const WIDTH: f32 = 344.0;
 pub(crate) const TITLE_HEIGHT: f32 = 42.0;
 /// Space in points between two groups of variants.
 const GROUP_GAP: f32 = 7.0;
+/// Distance in points of a bar from the left edge of its row.
+const BAR_LEFT: f32 = 110.0;
 /// Width in points of the column with the factor from step to step, between a bar and its time.
-const STEP_WIDTH: f32 = 56.0;
+const STEP_WIDTH: f32 = 46.0;
 /// Width in points of a column of times, and of the space left of it.
 const COLUMN_WIDTH: f32 = 74.0;
 /// Height in points of the heads of the columns, which are there if there is more than one.
@@ -43,6 +45,16 @@ fn row_and_note(variants: usize, room: f32) -> (f32, f32) {
 pub(crate) fn height(variants: usize, room: f32) -> f32 {
     let (row, note) = row_and_note(variants, room);
     REST + variants as f32 * row + note
+}
+
+/// Returns the greatest height in points of the panel without a note, for this number of variants.
+pub(crate) fn height_without_note(variants: usize) -> f32 {
+    REST + variants as f32 * ROW_HEIGHTS.1
+}
+
+/// Returns the part of the panel `ladder` that has the names of the variants.
+pub(crate) fn names(ladder: Rect) -> Rect {
+    ladder.with_min_y((ladder.top() + TITLE_HEIGHT).min(ladder.bottom())).with_max_x(ladder.left() + BAR_LEFT)
 }
 
 /// The logarithmic axis of the variants' bars. Its ends are logarithms to base 10 of times in milliseconds.
@@ -161,7 +173,7 @@ pub(super) fn time_of<'a>(
         (Some(score), _) => Ok((score, Some(format!("at r = {}", score.radius)))),
         (None, _) if row.id == VariantId::OFF => Err(String::new()),
         (None, VariantStatus::Building) => Err("compiling".to_owned()),
-        (None, _) => Err(format!("not measured at r = {}", view.radius)),
+        (None, _) => Err("not measured".to_owned()),
     }
 }
 
@@ -321,9 +333,8 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
         right -= COLUMN_WIDTH;
     }
     let bar =
-        // Distance in points of the bar from the left edge of the row.
         // Width in points that is kept free for the time, right of the bar.
-        Rect::from_x_y_ranges(rect.left() + 118.0..=right - 90.0 - STEP_WIDTH, y - 5.0..=y + 5.0);
+        Rect::from_x_y_ranges(rect.left() + BAR_LEFT..=right - 80.0 - STEP_WIDTH, y - 5.0..=y + 5.0);
     let shown = board.view.shown.is_some_and(|s| s.variant == row.id);
     match time_of(board, row) {
         Ok((score, setting)) => {
@@ -346,7 +357,7 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
                 }
             };
             if let Some((factor, _)) = board.step_factor(row).filter(|_| bar.width() >= MIN_BAR_WIDTH) {
-                let at = pos2(bar.right() + STEP_WIDTH - 6.0, y);
+                let at = pos2(bar.right() + STEP_WIDTH - 2.0, y);
                 ui.figures(at, Align2::RIGHT_CENTER, factor, 11.0, theme::TEXT);
             }
             ui.figures(pos2(right, y), Align2::RIGHT_CENTER, score_text(score), 12.5, color);

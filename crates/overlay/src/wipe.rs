@@ -11,19 +11,26 @@ use stats::{Difference, Summary};
 use video::Orientation;
 
 use crate::prelude::*;
-use crate::{Subject, Wipe};
+use crate::{Subject, Wipe, notices};
 
 /// The greatest distance in points of the mouse from the line at which the mouse can drag the line.
 const GRAB_DISTANCE: f32 = 12.0;
-/// The least width in points of a side between the line and the panels, in which its label can be read.
+/// The least width in points of the room for a label beside the line, in which it can be read.
 const MIN_SIDE: f32 = 110.0;
 /// Height in points of a line of a label.
 const LABEL_LINE: f32 = 16.0;
+/// The space in points at both sides of a label's text, and above and below it.
+const LABEL_MARGIN: Vec2 = vec2(14.0, 6.0);
+/// The least height in points of the room for a label of several lines.
+const MIN_LABEL_HEIGHT: f32 = 4.0 * LABEL_LINE + LABEL_MARGIN.y;
+/// Width and height in points of the line's handle.
+const HANDLE: Vec2 = vec2(8.0, 34.0);
 
 /// The line between the sides of a wipe, which the user can drag.
 #[derive(Debug)]
 pub struct WipeLine {
-    /// The line's position, as a fraction of the picture's width: where the user has put it, but beside the panels.
+    /// The line's position, as a fraction of the picture's width: where the user has put it, but with room for a label at each
+    /// side.
     pub position: f32,
     /// The position to which the user has dragged the line, as a fraction of the picture's width.
     chosen: f32,
@@ -41,6 +48,12 @@ impl Default for WipeLine {
 }
 
 impl WipeLine {
+    /// Puts the line at this fraction of the picture's width.
+    #[cfg(test)]
+    pub(crate) fn put(&mut self, position: f32) {
+        self.chosen = position;
+    }
+
     /// Sets the position to which the mouse has moved since the last pass.
     pub fn set_pointer(&mut self, pointer: Pos2) {
         self.pointer_is_right = pointer.x >= self.x;
@@ -56,9 +69,10 @@ impl WipeLine {
         }
     }
 
-    /// Lays out the dividing line of the wipe, and the labels of both sides within `area`. Call this after the picture, so that
-    /// the line gets clicks before the picture does, and before the panels, which are drawn over the line.
-    pub(crate) fn show(&mut self, ui: &Ui, area: Rect, pass: &mut Pass) {
+    /// Lays out the dividing line of the wipe, and a label in each side, within `room` and beside the parts of the overlay. In
+    /// a window that has no such place, the line and the labels stay in `area`, which all parts leave free. Call this after the
+    /// picture, so that the line gets clicks before the picture does, and before the panels, which are drawn over the line.
+    pub(crate) fn show(&mut self, ui: &Ui, (room, area): (Rect, Rect), pass: &mut Pass) {
         let (view, numbers) = (pass.view, pass.numbers);
         let (Some(wipe), Some(placed)) = (view.wipe, view.picture_place) else { return };
         let picture = placed.rect(ui);
@@ -67,12 +81,18 @@ impl WipeLine {
         }
         let area = area.intersect(picture);
         let area = if area.is_positive() { area } else { picture };
+        let mut parts: Vec<Rect> = describe::parts(ui.ctx()).into_iter().map(|(part, _)| part).collect();
+        parts.sort_by(|a, b| a.top().total_cmp(&b.top()));
+        let message = notices::places(area).1;
+        let covered = parts.iter().copied().chain([message]).collect();
+        let places = LabelPlaces { room: room.intersect(picture), covered };
         let edge = MIN_SIDE.min(0.3 * area.width());
-        let beside_panels = |position: f32| {
+        let (least, most) = places.limits().unwrap_or((area.left() + edge, area.right() - edge));
+        let within_limits = |position: f32| {
             let x = picture.left() + position * picture.width();
-            (x.clamp(area.left() + edge, area.right() - edge) - picture.left()) / picture.width()
+            (x.clamp(least, most) - picture.left()) / picture.width()
         };
-        let position = beside_panels(self.chosen);
+        let position = within_limits(self.chosen);
         if std::mem::replace(&mut self.position, position) != position {
             // The picture was drawn before the overlay, with the old position.
             ui.ctx().request_repaint();
@@ -87,7 +107,7 @@ impl WipeLine {
             let response = response.valued(|| format!("{:.0} %", 100.0 * self.position));
             let pointer = response.interact_pointer_pos();
             if let Some(pointer) = pointer.filter(|_| response.dragged_by(PointerButton::Primary)) {
-                self.position = beside_panels((pointer.x - picture.left()) / picture.width());
+                self.position = within_limits((pointer.x - picture.left()) / picture.width());
                 self.chosen = self.position;
             }
             if response.secondary_clicked() {
@@ -96,15 +116,15 @@ impl WipeLine {
             let color = if response.hovered() || response.dragged() { theme::SELECT } else { theme::STRONG };
             let x = x_of(self.position);
             // Parts of the overlay are not quite opaque: the line is left out below them.
-            let mut parts = describe::parts(ui.ctx());
             parts.retain(|part| part.x_range().contains(x));
-            parts.sort_by(|a, b| a.top().total_cmp(&b.top()));
-            let mut top = picture.top();
+            let (mut top, mut longest) = (picture.top(), Rangef::NOTHING);
             for part in parts.into_iter().chain([Rect::everything_below(picture.bottom())]) {
-                draw_line(ui, x, picture.y_range().intersection(Rangef::new(top, part.top())), color);
+                let visible = picture.y_range().intersection(Rangef::new(top, part.top()));
+                draw_line(ui, x, visible, color);
+                longest = if visible.span() > longest.span() { visible } else { longest };
                 top = top.max(part.bottom());
             }
-            let handle = Rect::from_center_size(pos2(x, area.center().y), vec2(8.0, 34.0));
+            let handle = Rect::from_center_size(pos2(x, longest.center()), HANDLE);
             ui.painter().rect_filled(handle, 4, color);
         }
         let x = x_of(self.position);
@@ -118,14 +138,16 @@ impl WipeLine {
             wipe.sides.map(|side| view.kernels.differs(Subject::Variant(side.variant), side.version));
         let [a, b] = label_texts(wipe, times, differs, view.kernels.running);
         // Each label stands on its own side, in as many lines as it needs there.
-        let room = area.with_min_y(area.top() + theme::GAP);
-        if room.height() < LABEL_LINE + 6.0 {
+        let sizes = [&a, &b].map(|text| Label::size_of_line(ui, text));
+        let rooms = places.beside(x, sizes).unwrap_or_else(|| {
+            let room = area.with_min_y(area.top() + theme::GAP);
+            [room.with_max_x(x - GRAB_DISTANCE), room.with_min_x(x + GRAB_DISTANCE)]
+        });
+        if rooms.iter().any(|room| room.height() < LABEL_LINE + LABEL_MARGIN.y) {
             return;
         }
-        let first = room.with_max_x(x - GRAB_DISTANCE);
-        let first = Label::new(ui, first, Align2::RIGHT_TOP, (&a, !right));
-        let second = room.with_min_x(x + GRAB_DISTANCE);
-        let second = Label::new(ui, second, Align2::LEFT_TOP, (&b, right));
+        let first = Label::new(ui, rooms[0], Align2::RIGHT_TOP, (&a, !right));
+        let second = Label::new(ui, rooms[1], Align2::LEFT_TOP, (&b, right));
         describe::number(ui, first.rect, "Left side", &a);
         describe::number(ui, second.rect, "Right side", &b);
         let below = first.rect.bottom().max(second.rect.bottom()) + 4.0;
@@ -199,6 +221,72 @@ fn label_texts(
     })
 }
 
+/// The part of the picture in which the labels of a wipe may stand, and the rectangles in it that are covered.
+struct LabelPlaces {
+    room: Rect,
+    covered: Vec<Rect>,
+}
+
+impl LabelPlaces {
+    /// Returns the least and the greatest position in points of the line that have room for a label at each side; `None` if
+    /// there are none.
+    fn limits(&self) -> Option<(f32, f32)> {
+        let narrow = vec2(MIN_SIDE, MIN_LABEL_HEIGHT);
+        let needed = MIN_SIDE + GRAB_DISTANCE;
+        let edges = |of: fn(&Rect) -> f32| self.covered.iter().map(of);
+        let from = edges(|part| part.right() + theme::GAP).chain([self.room.left()]).map(|x| x + needed);
+        let to = edges(|part| part.left() - theme::GAP).chain([self.room.right()]).map(|x| x - needed);
+        let has = |x: f32, side: usize| self.tops().any(|top| self.at(top, x, side, narrow).is_some());
+        let least = from.filter(|x| has(*x, 0)).min_by(f32::total_cmp)?;
+        let most = to.filter(|x| has(*x, 1)).max_by(f32::total_cmp)?;
+        (least <= most).then_some((least, most))
+    }
+
+    /// Returns the rooms for the labels left and right of the line at `x`, whose sizes in one line are `sizes`: beside each other
+    /// if there is such a place, and for several lines where one line has no room. Returns `None` if one of them has no room.
+    fn beside(&self, x: f32, sizes: [Vec2; 2]) -> Option<[Rect; 2]> {
+        let narrow = vec2(MIN_SIDE, MIN_LABEL_HEIGHT);
+        let at = |top: f32, side: usize| {
+            self.at(top, x, side, sizes[side]).or_else(|| self.at(top, x, side, narrow))
+        };
+        let both = self.tops().find_map(|top| Some([at(top, 0)?, at(top, 1)?]));
+        let own = |side: usize| self.tops().find_map(|top| at(top, side));
+        both.or_else(|| Some([own(0)?, own(1)?]))
+    }
+
+    /// Returns the heights at which a label may begin, the upper ones first.
+    fn tops(&self) -> impl Iterator<Item = f32> {
+        let mut tops: Vec<f32> = self.covered.iter().map(|part| part.bottom()).collect();
+        tops.push(self.room.top());
+        tops.sort_by(f32::total_cmp);
+        tops.into_iter().map(|top| top + theme::GAP)
+    }
+
+    /// Returns the free rectangle from `top` on at the left (0) or right (1) side of the line at `x`, which ends at the next
+    /// covered rectangles; `None` if it has no room for `size`.
+    fn at(&self, top: f32, x: f32, side: usize, size: Vec2) -> Option<Rect> {
+        let band = Rangef::new(top, top + size.y);
+        let edge = [x - GRAB_DISTANCE, x + GRAB_DISTANCE][side];
+        let mut free = [self.room.with_max_x(edge), self.room.with_min_x(edge)][side].with_min_y(top);
+        let parts = || self.covered.iter().map(|part| part.expand(theme::GAP - 0.5));
+        for part in parts().filter(|part| part.y_range().intersects(band)) {
+            if part.x_range().contains(edge) {
+                return None;
+            }
+            match side {
+                0 if part.right() < edge => free.min.x = free.min.x.max(part.right()),
+                1 if part.left() > edge => free.max.x = free.max.x.min(part.left()),
+                _ => {}
+            }
+        }
+        // A part that only touches the free rectangle at its side does not end it.
+        let across = |part: &Rect| part.left() < free.right() - 1.0 && part.right() > free.left() + 1.0;
+        let below = parts().filter(|part| part.top() > top && across(part));
+        free.max.y = below.map(|part| part.top()).fold(free.max.y, f32::min);
+        (free.width() + 1.0 >= size.x && free.height() + 1.0 >= size.y).then_some(free)
+    }
+}
+
 /// A text on a filled rectangle: the label of a side of a wipe, or of the difference of the sides.
 struct Label {
     rect: Rect,
@@ -206,19 +294,24 @@ struct Label {
 }
 
 impl Label {
+    /// Returns the size in points of a label with this text in one line.
+    fn size_of_line(ui: &Ui, text: &str) -> Vec2 {
+        ui.painter().layout_no_wrap(text.to_owned(), theme::words(13.0), theme::TEXT).size() + LABEL_MARGIN
+    }
+
     /// Lays out a label at the side `align` of `room`, in one line, or in several if `room` is too narrow. The text is brighter
     /// if `strong` is true.
     fn new(ui: &Ui, room: Rect, align: Align2, (text, strong): (&str, bool)) -> Self {
         let color = if strong { theme::STRONG } else { theme::TEXT };
-        let width = (room.width() - 14.0).max(0.0);
+        let width = (room.width() - LABEL_MARGIN.x).max(0.0);
         let mut galley = ui.painter().layout_no_wrap(text.to_owned(), theme::words(13.0), color);
         if galley.size().x > width {
             let text = text.replace("   ", "\n");
             let mut job = egui::text::LayoutJob::simple(text, theme::words(13.0), color, width);
-            job.wrap.max_rows = ((room.height() - 6.0) / LABEL_LINE).max(1.0) as usize;
+            job.wrap.max_rows = ((room.height() - LABEL_MARGIN.y) / LABEL_LINE).max(1.0) as usize;
             galley = ui.painter().layout_job(job);
         }
-        let size = galley.size() + vec2(14.0, 6.0);
+        let size = galley.size() + LABEL_MARGIN;
         Self { rect: align.align_size_within_rect(size, room), galley }
     }
 

@@ -1,6 +1,7 @@
 //! Tests of hover texts: where they are shown, and that they disappear when the pointer leaves.
 
 use super::*;
+use crate::describe;
 
 #[test]
 fn hover_texts_stand_near_what_they_explain_and_go_with_the_pointer() {
@@ -33,5 +34,24 @@ fn hover_texts_stand_near_what_they_explain_and_go_with_the_pointer() {
             fixture.pass(vec![]);
             assert_eq!(fixture.texts, before, "it goes with the pointer");
         }
+    }
+}
+
+#[test]
+fn hover_texts_of_the_graph_leave_the_names_of_the_ladder() {
+    let fixture = Fixture::new(SIZES[0]);
+    let names: Vec<Rect> = VariantId::all().filter_map(|id| fixture.find(id.name)).collect();
+    assert!(names.len() > 8, "{names:?}");
+    let parts = describe::parts(&fixture.harness.ctx);
+    let graph = fixture.cover("graph").rect;
+    // The sizes of texts about a frame with few and with all stages.
+    for (n, size) in (1..40).flat_map(|n| [vec2(240.0, 90.0), vec2(340.0, 236.0)].map(|size| (n, size))) {
+        let at = pos2(graph.left() + graph.width() * n as f32 / 40.0, graph.center().y);
+        let frame = Rect::from_center_size(at, Vec2::splat(2.0));
+        let (anchor, side) = describe::place(frame, at, size, fixture.window(), &parts);
+        let text = side.align_rect(&anchor, size, describe::GAP);
+        let over = names.iter().find(|name| name.intersects(text));
+        assert_eq!(over, None, "{text} for {at}");
+        assert!(fixture.window().contains_rect(text) && !text.contains(at), "{text} for {at}");
     }
 }

@@ -11,6 +11,7 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _, by};
 use egui_kittest::{Harness, TestRenderer};
 
 mod access;
+mod clip;
 mod controls;
 mod conversions;
 mod goldens;

@@ -1,9 +1,10 @@
 //! Tests of the mouse on the picture and on a wipe, and of the wheel.
 
 use box_filter::named;
-use egui::{MouseWheelUnit, TouchPhase};
+use egui::{MouseWheelUnit, Rangef, TouchPhase};
 
 use super::*;
+use crate::describe;
 use stats::{Difference, Request, SecondSetting};
 
 pub(super) fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
@@ -151,6 +152,38 @@ fn the_labels_of_a_wipe_can_be_read_wherever_the_line_is_and_beside_a_panel() {
                 compared || (rect.right() < line) == (*label == "flat r=7"),
                 "{label} at {rect}, line {line}"
             );
+        }
+    }
+}
+
+#[test]
+fn the_line_of_a_wipe_goes_below_the_overlay_and_its_labels_keep_their_sides() {
+    for talks in [false, true] {
+        let mut fixture = wiped(SIZES[0]);
+        if talks {
+            super::talk::begin(&mut fixture);
+        }
+        let mut reached = Rangef::NOTHING;
+        // To the right until the mouse meets the end of the line's way, and back.
+        for step in (-60..=60).chain((-60..60).rev()) {
+            let to = 640.0 + step as f32 * 10.0;
+            fixture.set(|f| f.overlay.wipe_line.put(to / SIZES[0].x));
+            let x = fixture.overlay.wipe_line.position * SIZES[0].x;
+            reached = Rangef::new(reached.min.min(x), reached.max.max(x));
+            let parts = describe::parts(&fixture.harness.ctx);
+            for (name, is_left) in [("Left side", true), ("Right side", false)] {
+                let label = fixture.harness.get_by_label(name).rect();
+                assert_eq!(is_left, label.center().x < x, "{name} at {label}, line {x}");
+                assert!(label.right() < x || label.left() > x, "{name} at {label} on the line {x}");
+                let over = parts.iter().find(|(part, _)| part.intersects(label));
+                assert_eq!(over, None, "over {name} at {label}, line {x}");
+            }
+        }
+        if !talks {
+            fixture.set(|f| f.overlay.wipe_line.put(0.5));
+            let top = fixture.harness.get_by_label("Left side").rect().top();
+            assert!(top < 40.0, "the labels stand at the top where there is room: {top}");
+            assert!(reached.min <= 140.0 && reached.max >= 1140.0, "{reached:?}");
         }
     }
 }
