@@ -251,7 +251,7 @@ fn radii(id: VariantId, kind: DeviceKind) -> &'static [u32] {
     let reads = |code: &'static Code| -> f64 {
         let extent = Extent::rgba(SIZE, LARGE_RADIUS);
         let config = Config::new(code, kind);
-        (0..code.passes.len()).map(|pass| (code.reads_per_pixel)(&config, pass, &extent)).sum()
+        (0..code.passes.len()).map(|pass| code.formulas.reads_per_pixel(&config, pass, &extent)).sum()
     };
     match id.kernels(kind).is_some_and(|code| reads(code) > MAX_READS_PER_PIXEL) {
         true => &[RADIUS],

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::classes::SizeClass;
 use base::device::{DeviceInfo, DeviceKind};
+use base::error::Result;
 use base::memory::rgba_bytes;
 use compute::config::{self, Param, Tunable};
 use compute::work::{KernelWork, LaunchWork};
@@ -79,16 +80,8 @@ pub struct Launch {
     pub local: [usize; 2],
 }
 
-impl Launch {
-    /// Returns a launch of at least `items` work-items, rounded up to whole groups.
-    pub(crate) fn new(items: [u32; 2], local: [u32; 2]) -> Self {
-        let local = local.map(|n| n.max(1) as usize);
-        Self { global: [0, 1].map(|d| (items[d].max(1) as usize).next_multiple_of(local[d])), local }
-    }
-}
-
 /// An argument of a kernel.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub enum Argument {
     /// The memory with the picture to filter.
     Source,
@@ -96,10 +89,10 @@ pub enum Argument {
     Destination,
     /// The memory for the sums between two passes: four channels of 16 bits for each pixel, with the storage of the source.
     RowSums,
-    /// The memory for column sums within a pass; see [`Code::column_sums`].
+    /// The memory for column sums within a pass; see [`Formulas::column_sums`].
     ColumnSums,
-    /// A number or a vector of numbers that is computed from the band.
-    Number(fn(&Extent) -> Value),
+    /// A number or a vector of numbers: the next one that [`Formulas::launch`] computes from the band.
+    Number,
 }
 
 /// One pass over a picture: a kernel with its arguments, in order.
@@ -110,8 +103,36 @@ pub struct Pass {
     pub arguments: &'static [Argument],
 }
 
-/// A function that computes a property of a launch from the configuration, the index of the pass and the band of rows.
-pub type Formula<T> = fn(&Config, usize, &Extent) -> T;
+/// The sizes and numbers of launches, computed from the configuration, the index of the pass and the band of rows.
+pub trait Formulas: Sync {
+    /// Returns the global and local work size of a pass, and its [numbers](Argument::Number) in the order of the arguments.
+    ///
+    /// # Errors
+    /// Returns an error if a number cannot be computed.
+    fn launch(&self, config: &Config, pass: usize, e: &Extent) -> Result<(Launch, Vec<Value>)>;
+
+    /// Returns the number of work-items per work-group of each pass.
+    fn group_sizes(&self, config: &Config) -> Vec<usize>;
+
+    /// Returns true if the device supports this combination of parameter values. The size of work-groups is checked elsewhere.
+    fn allows(&self, config: &Config, device: &DeviceInfo) -> bool;
+
+    /// Returns the estimated number of pixels that are read for each pixel that is written.
+    fn reads_per_pixel(&self, config: &Config, pass: usize, e: &Extent) -> f64;
+
+    /// Returns the launch, which has only its sizes, with its exact numbers of reads, writes, operations and barriers; `None` if
+    /// they are not known.
+    fn work(&self, config: &Config, pass: usize, e: &Extent, launch: LaunchWork) -> Option<LaunchWork>;
+
+    /// Returns a number of rows for the pass with this index: bands whose height is a multiple of it waste few work-items.
+    fn row_step(&self, config: &Config, pass: usize) -> u32;
+
+    /// Returns the bytes of the global memory for [`Argument::ColumnSums`], for any radius and band.
+    ///
+    /// # Errors
+    /// Returns an error if they cannot be computed.
+    fn column_sums(&self, config: &Config, e: &Extent) -> Result<usize>;
+}
 
 /// A variant's kernel code for a kind of device, and everything that depends on its parameters.
 #[derive(Clone)]
@@ -126,20 +147,8 @@ pub struct Code {
     pub params: &'static [Param],
     /// Parameters with other defaults for [large](SizeClass::Large) pictures on devices other than CPUs.
     pub large_defaults: &'static [(&'static str, u32)],
-    /// A function that returns true if the device supports this combination of parameter values. The size of work-groups is
-    /// checked elsewhere.
-    pub allowed: fn(&Config, &DeviceInfo) -> bool,
-    /// The global and local work size of a pass.
-    pub launch: Formula<Launch>,
-    /// The estimated number of pixels that are read for each pixel that is written.
-    pub reads_per_pixel: Formula<f64>,
-    /// A function that computes the exact numbers of reads, writes, operations and barriers; `None` for the user's own kernel.
-    pub work: Option<WorkFormula>,
-    /// A function that returns a number of rows for the pass with this index: bands whose height is a multiple of it waste few
-    /// work-items.
-    pub row_step: fn(&Config, usize) -> u32,
-    /// The size of the global memory for [`Argument::ColumnSums`], in pixels of four 16-bit channels, for any radius and band.
-    pub column_sums: fn(&Config, &Extent) -> usize,
+    /// Everything that is computed from the values of the parameters and the band.
+    pub formulas: &'static dyn Formulas,
     /// True if the kernels support the compiler option `-D TO_IMAGE=1`, with which the last one writes an image instead of a
     /// buffer.
     pub to_image: bool,
@@ -156,10 +165,6 @@ impl fmt::Debug for Code {
     }
 }
 
-/// A function that returns a launch with its numbers of reads, writes, operations and barriers. Its arguments are the
-/// configuration, the index of the pass, the band of rows, and the launch with only its sizes.
-pub type WorkFormula = fn(&Config, usize, &Extent, LaunchWork) -> LaunchWork;
-
 /// Values for the tuning parameters of a variant's code.
 pub type Config = config::Config<Code>;
 
@@ -174,13 +179,11 @@ impl Tunable for Code {
 
     /// Returns the number of work-items per work-group of each pass.
     fn group_sizes(&self, config: &Config) -> Vec<usize> {
-        let extent = Extent::rgba((1, 1), 0);
-        let of = |pass| (self.launch)(config, pass, &extent).local;
-        (0..self.passes.len()).map(|pass| of(pass).iter().product()).collect()
+        self.formulas.group_sizes(config)
     }
 
     fn allows(&self, config: &Config, device: &DeviceInfo) -> bool {
-        (self.allowed)(config, device)
+        self.formulas.allows(config, device)
     }
 
     /// Returns the parameters with other defaults, if `class` is that of large pictures and the device is not a CPU; otherwise
@@ -207,8 +210,8 @@ impl Code {
     /// Returns the exact numbers of reads, writes, operations and barriers of a pass over a band; `None` for the user's own
     /// kernel.
     pub fn work_of(&self, config: &Config, pass: usize, extent: &Extent) -> Option<LaunchWork> {
-        let Launch { global, local } = (self.launch)(config, pass, extent);
+        let (Launch { global, local }, _) = self.formulas.launch(config, pass, extent).ok()?;
         let launch = LaunchWork::new(self.passes.get(pass)?.kernel, &global, &local);
-        self.work.map(|work| work(config, pass, extent, launch))
+        self.formulas.work(config, pass, extent, launch)
     }
 }

@@ -13,6 +13,7 @@ mod classes;
 pub mod color_kernels;
 pub mod color_test_pictures;
 pub mod config;
+mod described;
 mod filter;
 pub mod guarded;
 pub mod machine_code;
@@ -29,7 +30,6 @@ mod table;
 pub mod trial;
 pub mod tuned;
 mod variants;
-mod work;
 
 pub use config::{Code, Config, Extent};
 pub use filter::{Group, Variant, Work};

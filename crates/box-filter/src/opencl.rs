@@ -260,9 +260,9 @@ impl BuiltVariant {
                     Argument::Destination => dst.mem().clone(),
                     Argument::RowSums => scratch.row_sums(self.input, (whole.width, whole.height))?,
                     Argument::ColumnSums => {
-                        scratch.column_sums((code.column_sums)(&program.config, &whole))?
+                        scratch.column_sums(code.formulas.column_sums(&program.config, &whole)?)?
                     }
-                    Argument::Number(_) => continue,
+                    Argument::Number => continue,
                 };
                 kernel.set(index, &memory).map_err(|e| failed(&what, &e))?;
             }

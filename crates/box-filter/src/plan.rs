@@ -8,7 +8,7 @@ use base::error::{Error, Result};
 use compute::sample::sample;
 use compute::work::{KernelWork, LaunchWork};
 use opencl::cl::{Event, Queue, failed};
-use opencl::kernel::{self, Kernel, NdRange, expect_types};
+use opencl::kernel::{self, Kernel, NdRange, Value, expect_types};
 use opencl::memory::Storage;
 
 /// A compiled program: one variant with one configuration.
@@ -57,7 +57,7 @@ impl Plan {
     /// Returns a number of rows for this pass: bands whose height is a multiple of it waste few work-items. The height of the
     /// bands does not change the output.
     pub fn row_step(&self, pass: usize) -> u32 {
-        (self.code().row_step)(self.config(), pass).max(1)
+        self.code().formulas.row_step(self.config(), pass).max(1)
     }
 
     /// Returns the estimated number of pixels that a pass over all rows reads. Use it to compare radii and sizes within one
@@ -67,7 +67,7 @@ impl Plan {
             return 0.0;
         }
         let pixels = f64::from(self.whole.width) * f64::from(self.whole.height);
-        pixels * (self.code().reads_per_pixel)(self.config(), pass, &self.whole)
+        pixels * self.code().formulas.reads_per_pixel(self.config(), pass, &self.whole)
     }
 
     /// Returns the configuration of the program that runs.
@@ -118,13 +118,12 @@ impl Plan {
             return Err(Error::new(what(), why, ""));
         };
         let band = self.band(rows);
-        for (index, argument) in (0..).zip(of.arguments) {
-            if let Argument::Number(number) = argument {
-                kernel.set(index, number(&band)).map_err(|e| failed(&what(), &e))?;
-            }
+        let (Launch { global, local }, numbers) = self.code().formulas.launch(self.config(), pass, &band)?;
+        let places = (0..).zip(of.arguments).filter(|(_, argument)| matches!(argument, Argument::Number));
+        for ((index, _), number) in places.zip(numbers) {
+            kernel.set(index, number).map_err(|e| failed(&what(), &e))?;
         }
-        let Launch { global: [across, down], local } = (self.code().launch)(self.config(), pass, &band);
-        let range = NdRange::plane([across, down], local);
+        let range = NdRange::plane(global, local);
         // SAFETY: every argument is set, `check_arguments` has compared their types, the memory is as large as the kernels
         // expect, and they stay inside it for any rows of the picture.
         unsafe { kernel::enqueue(queue, kernel, range, &[]) }.map_err(|e| failed(&what(), &e))
@@ -175,17 +174,19 @@ impl Plan {
             true => &["ushort*", "sample_t*"][..],
             false => &["uchar*", "sample_t*"],
         });
-        let wanted = |argument: &Argument| match argument {
+        let wanted = |argument: &Argument, numbers: &mut std::vec::IntoIter<Value>| match argument {
             Argument::Source => samples.unwrap_or(memory(code.storage)),
             Argument::RowSums => memory(code.storage),
             Argument::Destination if samples.is_some() => &["ushort*"],
             Argument::Destination => memory(output),
             Argument::ColumnSums if samples.is_some() => &["uint*"],
             Argument::ColumnSums => &["ushort4*"],
-            Argument::Number(number) => number(&self.whole).type_names(),
+            Argument::Number => numbers.next().map_or(&[][..], |number| number.type_names()),
         };
-        for (kernel, pass) in self.kernels.iter().zip(code.passes) {
-            let types: Vec<&[&str]> = pass.arguments.iter().map(wanted).collect();
+        for (index, (kernel, pass)) in self.kernels.iter().zip(code.passes).enumerate() {
+            let mut numbers = code.formulas.launch(self.config(), index, &self.whole)?.1.into_iter();
+            let types: Vec<&[&str]> =
+                pass.arguments.iter().map(|argument| wanted(argument, &mut numbers)).collect();
             expect_types(kernel, &format!("{} ('{}')", code.file, pass.kernel), &types)?;
         }
         Ok(())
@@ -195,7 +196,12 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use crate::MAX_RADIUS;
-    use crate::table::scale;
+
+    /// Returns the factor by which kernels multiply sums to divide by the window's pixels; see common/mean.clh.
+    fn scale(radius: u32) -> f32 {
+        let side = 2 * radius + 1;
+        1.0 / (side * side) as f32
+    }
 
     /// Computes the mean as common/mean.clh does, in the same types.
     fn mean(sum: i32, n: i32, scale: f32) -> i32 {

@@ -34,10 +34,10 @@ impl Scratch {
         written.map_err(|e| failed("The row sums could not be prepared for a check.", &e))
     }
 
-    /// Returns memory for column sums: at least this many pixels of four 16-bit channels.
-    pub(super) fn column_sums(&mut self, pixels: usize) -> Result<Mem> {
+    /// Returns memory for column sums, of at least so many bytes.
+    pub(super) fn column_sums(&mut self, bytes: usize) -> Result<Mem> {
         let what = "Memory for the column sums could not be allocated on the device.";
-        Ok(reserve(&mut self.column_sums, &self.cl, 8 * pixels, what)?.clone())
+        Ok(reserve(&mut self.column_sums, &self.cl, bytes, what)?.clone())
     }
 
     /// Returns memory for the row sums of a picture, with four 16-bit channels; it is kept until the size changes.

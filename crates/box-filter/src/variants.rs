@@ -9,8 +9,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::config::Code;
+use super::described::DESCRIPTION;
 use super::filter::{Group, Variant, Work};
-use super::table::{INITIAL, OFF, OWN, VARIANTS};
+use super::table::{OFF, OWN, VARIANTS};
 use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
 use compute::BackEnd;
@@ -36,7 +37,7 @@ impl VariantId {
 
     /// Returns the variant that is selected when the window opens.
     pub fn initial() -> Self {
-        INITIAL.parse().unwrap_or(Self::OFF)
+        DESCRIPTION.variants[DESCRIPTION.initial].id.parse().unwrap_or(Self::OFF)
     }
 
     /// Returns the variant `auto`, which runs the fastest variant on a device by tuning results.

@@ -114,9 +114,14 @@ impl<C: Tunable> Config<C> {
         self.code.params().iter().position(|p| p.name == name)
     }
 
+    /// Returns a parameter's value; `None` if the code has no such parameter.
+    pub fn value(&self, name: &str) -> Option<u32> {
+        self.index_of(name).and_then(|at| self.values.get(at)).copied()
+    }
+
     /// Returns a parameter's value; 1 if the code has no such parameter.
     pub fn get(&self, name: &str) -> u32 {
-        self.index_of(name).and_then(|at| self.values.get(at)).copied().unwrap_or(1)
+        self.value(name).unwrap_or(1)
     }
 
     /// Returns this configuration with `value` for the parameter `name`; unchanged if the code has no such parameter.

@@ -88,6 +88,8 @@ pub struct Variant {
     pub title: String,
     /// The difference from other variants, in a sentence; may be empty.
     pub idea: String,
+    /// True if it adds an idea to the variant before it, false if it does more and is listed below such steps.
+    pub is_step: bool,
     /// The digit that selects the variant, 1 to 8.
     pub key: Option<u8>,
     /// The code for CPUs and for all other devices.

@@ -197,6 +197,8 @@ tables! {
         must id: Id, "The name on the command line, in JSON and CSV. It should never change.";
         may title: Text, "The title on the screen, one to three words. Without it the id.";
         may idea: Text, "The difference from other variants, in one sentence.";
+        may group: Word(&["step", "beyond"]), "`\"step\"` for one that adds an idea to the variant before it, `\"beyond\"` for one that \
+            does more, which is listed below these. Without it `\"step\"`.";
         may key: Whole(1, 8), "The digit that selects the variant; 0 is *off*, 9 *auto*.";
         may cpu: Kind::Table(&CODE), "The code for CPUs. Without it the keys of `[variants.cpu]` stand in the variant itself, for all \
             devices.";

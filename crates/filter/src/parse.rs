@@ -247,6 +247,7 @@ impl Reader<'_> {
             title: text_of(table, "title").unwrap_or_else(|| id.clone()),
             id,
             idea: text_of(table, "idea").unwrap_or_default(),
+            is_step: text_of(table, "group").is_none_or(|group| group == "step"),
             key: whole_of(table, "key").map(|key| key as u8),
             codes,
         })

@@ -39,12 +39,6 @@ pub struct Mistake {
     pub error: Box<Error>,
 }
 
-impl From<Mistake> for Error {
-    fn from(mistake: Mistake) -> Self {
-        *mistake.error
-    }
-}
-
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)

@@ -19,6 +19,10 @@ pub enum Value {
     Int(i32),
     /// A `uint`.
     Uint(u32),
+    /// A `long`.
+    Long(i64),
+    /// A `ulong`.
+    Ulong(u64),
     /// A `float`.
     Float(f32),
     /// An `int2`.
@@ -37,6 +41,8 @@ impl Value {
         match self {
             Value::Int(_) => &["int"],
             Value::Uint(_) => &["uint"],
+            Value::Long(_) => &["long"],
+            Value::Ulong(_) => &["ulong"],
             Value::Float(_) => &["float"],
             Value::Int2(_) => &["int2"],
             Value::Int4(_) => &["int4"],
@@ -160,6 +166,8 @@ impl Kernel {
             Argument::Memory(memory) => self.set_raw(index, &memory.raw()),
             Argument::Value(Value::Int(value)) => self.set_raw(index, value),
             Argument::Value(Value::Uint(value)) => self.set_raw(index, value),
+            Argument::Value(Value::Long(value)) => self.set_raw(index, value),
+            Argument::Value(Value::Ulong(value)) => self.set_raw(index, value),
             Argument::Value(Value::Float(value)) => self.set_raw(index, value),
             Argument::Value(Value::Int2(value)) => self.set_raw(index, value),
             Argument::Value(Value::Int4(value)) => self.set_raw(index, value),

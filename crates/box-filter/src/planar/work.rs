@@ -4,8 +4,7 @@
 
 use super::Window;
 use super::launch::{COLUMNS, GROUP, groups, strips};
-use crate::config::{Config, Extent};
-use crate::work::strip_rows;
+use crate::config::Extent;
 use compute::work::{LaunchWork, Transfer};
 
 /// The number of bytes of a weighted column sum.
@@ -42,6 +41,12 @@ fn is_wide(e: &Extent) -> bool {
     e.layout.is_some_and(|layout| layout.wide)
 }
 
+/// Returns the numbers of rows of the strips into which kernels divide a band.
+fn strip_rows(rows: u32, strips: u32) -> impl Iterator<Item = u64> {
+    let begin = move |strip: u32| u64::from(rows) * u64::from(strip) / u64::from(strips.max(1));
+    (0..strips).map(move |strip| begin(strip + 1) - begin(strip))
+}
+
 impl Plane {
     /// Returns the number of rows of this component in a band of the picture's rows.
     fn rows(&self, band: &Extent) -> u32 {
@@ -65,7 +70,7 @@ impl Plane {
 
 /// Returns the launch with the reads, writes and operations of the kernel for CPUs. The kernel's running sums and column sums
 /// are in global memory.
-pub(crate) fn on_cpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) -> LaunchWork {
+pub(super) fn on_cpu(band: &Extent, launch: LaunchWork) -> LaunchWork {
     let strips = strips(band, false);
     let (sample, running) = if is_wide(band) { (2, 4) } else { (1, 2) };
     let (mut reads, mut writes, mut operations) = (Transfer::default(), Transfer::default(), 0);
@@ -100,7 +105,7 @@ pub(crate) fn on_cpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) ->
 
 /// Returns the launch with the reads, writes and operations of the kernel for GPUs. A work-item reads whole blocks of columns,
 /// also beyond the border.
-pub(crate) fn on_gpu(_: &Config, _: usize, band: &Extent, launch: LaunchWork) -> LaunchWork {
+pub(super) fn on_gpu(band: &Extent, launch: LaunchWork) -> LaunchWork {
     let (columns, group) = (u64::from(COLUMNS), u64::from(GROUP));
     let sample = if is_wide(band) { 2 } else { 1 };
     let (mut samples, mut written, mut operations, mut turns) = (0, 0, 0, 0);

@@ -49,7 +49,7 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
     };
     let no_frame = |e| Error::new("The trial of the modified kernels failed.", format!("{e}."), "");
     let shared = *talk;
-    let picture = || -> Result<Vec<u8>> {
+    let picture = || {
         let mut src = zeroed(task.bytes)?;
         shared.read_payload(&mut src).map_err(no_frame)?;
         Ok(src)

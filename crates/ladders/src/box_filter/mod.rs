@@ -580,7 +580,7 @@ impl Ladder for BoxFilter<'_> {
             let band = Extent { first: rows.start, rows: rows.end - rows.start, ..whole };
             code.work_of(config, pass, &band)
         };
-        let ranges = |pass| case.bands.ranges(whole.height, (code.row_step)(config, pass)).into_iter();
+        let ranges = |pass| case.bands.ranges(whole.height, code.formulas.row_step(config, pass)).into_iter();
         let launches = (0..code.passes.len()).flat_map(|pass| ranges(pass).map(move |rows| work(pass, rows)));
         Some(whole.work(launches.collect::<Option<_>>()?))
     }
