@@ -19,6 +19,8 @@ const GROUP_GAP: f32 = 7.0;
 const BAR_LEFT: f32 = 110.0;
 /// Width in points of the column with the factor from step to step, between a bar and its time.
 const STEP_WIDTH: f32 = 46.0;
+/// Width in points that is kept free for the time, right of a bar.
+const TIME_WIDTH: f32 = 80.0;
 /// Width in points of a column of times, and of the space left of it.
 const COLUMN_WIDTH: f32 = 74.0;
 /// Height in points of the heads of the columns, which are there if there is more than one.
@@ -118,13 +120,21 @@ impl<'a> Board<'a> {
         };
         for column in &self.columns {
             text.push_str(&format!("; {}: {}", column.title, self.column_text(column, row)));
+            if let Some(verdict) = column.verdicts.sentence(row.id, self.at()) {
+                text.push_str(&format!(", {verdict}"));
+            }
         }
         text
     }
 
+    /// Returns the current radius and the size of the picture.
+    fn at(&self) -> (u32, (u32, u32)) {
+        (self.view.radius, self.view.size())
+    }
+
     /// Returns a variant's time at the current radius and size in another column as text.
     fn column_text(&self, column: &LadderColumn, row: &VariantRow) -> String {
-        let score = column.score(row.id, (self.view.radius, self.view.size()));
+        let score = column.score(row.id, self.at());
         score.map_or_else(|| theme::UNKNOWN.to_owned(), score_text)
     }
 
@@ -333,8 +343,7 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
         right -= COLUMN_WIDTH;
     }
     let bar =
-        // Width in points that is kept free for the time, right of the bar.
-        Rect::from_x_y_ranges(rect.left() + BAR_LEFT..=right - 80.0 - STEP_WIDTH, y - 5.0..=y + 5.0);
+        Rect::from_x_y_ranges(rect.left() + BAR_LEFT..=right - TIME_WIDTH - STEP_WIDTH, y - 5.0..=y + 5.0);
     let shown = board.view.shown.is_some_and(|s| s.variant == row.id);
     match time_of(board, row) {
         Ok((score, setting)) => {
@@ -360,7 +369,13 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
                 let at = pos2(bar.right() + STEP_WIDTH - 2.0, y);
                 ui.figures(at, Align2::RIGHT_CENTER, factor, 11.0, theme::TEXT);
             }
-            ui.figures(pos2(right, y), Align2::RIGHT_CENTER, score_text(score), 12.5, color);
+            let time = ui.figures(pos2(right, y), Align2::RIGHT_CENTER, score_text(score), 12.5, color);
+            // The verdict has the place of the bar, and of the factor beside it.
+            let verdict = board.columns.first().and_then(|column| column.verdicts.short(row.id, board.at()));
+            if let Some(verdict) = verdict.filter(|_| bar.width() < MIN_BAR_WIDTH) {
+                let at = (pos2(bar.left(), y), Align2::LEFT_CENTER, time.left() - bar.left() - 4.0);
+                theme::elided_text(ui, at, &verdict, (11.0, theme::TEXT));
+            }
         }
         Err(why) if bar.width() < MIN_BAR_WIDTH && !why.is_empty() => {
             ui.figures(pos2(right, y), Align2::RIGHT_CENTER, theme::UNKNOWN, 12.5, theme::WEAK);
@@ -388,12 +403,19 @@ pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
         if let Some((factor, before)) = board.step_factor(row) {
             ui.weak(format!("{factor} as fast as {before}, the step before."));
         }
+        ui.weak("Bars are logarithmic; the factor beside a time is against the row above.");
         if let Some(noise) = &score.noise {
             ui.weak(words::noise_text(noise));
         }
     }
     for column in &board.columns {
         ui.weak(format!("{}: {}.", column.about, board.column_text(column, row)));
+        if let Some(noise) = column.score(row.id, board.at()).and_then(|score| score.noise) {
+            ui.weak(words::noise_text(&noise));
+        }
+        if let Some(verdict) = column.verdicts.sentence(row.id, board.at()) {
+            ui.label(format!("Against this run: {verdict}."));
+        }
     }
     match &row.status {
         VariantStatus::Ready => {}

@@ -60,7 +60,7 @@ impl Storage {
         let mut is_new = self.take_earlier(versions, Duration::ZERO);
         if let Some(written) = Job::take_result(&mut self.writing, Duration::ZERO) {
             is_new = true;
-            if let Some((before, files)) = cx.or_notify(written) {
+            if let Some((before, files)) = cx.or_tell(written) {
                 if let Some(before) = before {
                     versions.keep_replaced(before);
                 }
