@@ -30,6 +30,8 @@ pub struct LadderColumn {
     pub about: String,
     /// The times, at any radius and size.
     pub(crate) scores: Vec<(VariantId, Score)>,
+    /// The index of the device of the window whose times these are, by which the columns are sorted; `None` for a saved run.
+    pub(crate) index: Option<usize>,
     /// The result that the column shows, with this device only; `None` for a device of the window.
     pub(crate) saved: Option<Arc<Report>>,
     /// The verdicts on the times of the window against those of the column.
@@ -90,7 +92,8 @@ impl LadderColumn {
         let about = device.map_or_else(|| title.clone(), |device| device.name.clone());
         let scores = VariantId::all().chain([VariantId::own()]);
         let scores = scores.filter_map(|id| Some((id, *score(id)?))).collect();
-        Self { title, about, scores, ..Self::default() }
+        let index = device.map(|device| device.index);
+        Self { title, about, scores, index, ..Self::default() }
     }
 
     /// Returns a column for each device that was in use before.
@@ -200,9 +203,14 @@ fn score(run: &RunReport, row: &RowReport) -> Option<(VariantId, Score)> {
     Some((id, score))
 }
 
-/// Returns the columns that the ladder's panel shows beside the times of the device in use: those of the saved run, and those of
-/// the devices that were used before.
-pub(crate) fn columns(view: &View) -> Vec<LadderColumn> {
+/// Returns the columns that the ladder's panel shows left of the times of the device in use, and those right of them: the saved
+/// run, and the devices that were used before. Devices are sorted, so that each keeps its place when another one is used.
+pub(crate) fn columns(view: &View) -> (Vec<LadderColumn>, Vec<LadderColumn>) {
     let others = LadderColumn::of_other_devices(view.recorder);
-    view.saved_columns.iter().cloned().chain(others).take(MAX_COLUMNS).collect()
+    let columns = view.saved_columns.iter().cloned().chain(others).take(MAX_COLUMNS);
+    let now = view.device.map(|device| device.index);
+    let (left, mut right): (Vec<_>, Vec<_>) =
+        columns.partition(|column| column.index.is_some() && column.index < now);
+    right.sort_by_key(|column| column.index.is_none());
+    (left, right)
 }

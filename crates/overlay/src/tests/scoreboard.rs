@@ -163,8 +163,19 @@ fn a_saved_run_and_another_device_stand_beside_the_times_of_the_device_in_use() 
     fixture.device = Some(second);
     fixture.wait(1.0);
     let first = row(&fixture, named("flat"));
-    assert_eq!(first[2..], ["\u{2013}", "\u{2013}", "8.45 ms"], "{first:?}");
+    assert_eq!(first[2..], ["8.45 ms", "\u{2013}", "\u{2013}"], "{first:?}");
     fixture.assert_shows(&["Second, 2 cores", "2026-11-29", "Xeon, 2 cores"]);
+    // A device keeps its column when it is used again.
+    let heads = ["Xeon, 2 cores", "2026-11-29"];
+    let places = |fixture: &Fixture| heads.map(|head| fixture.find(head).unwrap().right());
+    let before = places(&fixture);
+    assert!(before[0] < before[1]);
+    fixture.recorder.shown.device_changed(3, Some(pocl()));
+    fixture.device = Some(pocl());
+    fixture.wait(1.0);
+    let after = places(&fixture);
+    assert!(after[0] < after[1], "{after:?}");
+    assert_eq!(row(&fixture, named("flat"))[2], "8.45 ms");
 
     // What cannot be compared is refused with a sentence.
     let other = ladder::results::Report { ladder: "matmul".into(), ..saved_run() };
