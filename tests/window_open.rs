@@ -322,7 +322,7 @@ fn an_editor_that_cannot_be_started_or_fails_is_a_message() {
         display.key("E");
         session.wait_for_text("03_flat.cl' could not be opened in an editor.");
         session.wait_for_text(why);
-        session.wait_for_text("Set VISUAL to your editor, or open the file in it yourself.");
+        session.wait_for_text("For the key E set VISUAL to your editor before clreel starts.");
         // Playback goes on.
         session.wait_for_frames();
         session.press_until_title("4", "vectorized");

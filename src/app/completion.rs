@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::playlist::typed_path;
 use base::jobs::{Job, Reporter, Waker};
+use ladder::results::begins_like_results;
+use overlay::PathPurpose;
 use video::address::path_of;
 
 /// The completion of a path that the user is typing.
@@ -21,17 +23,22 @@ pub(crate) struct CompletedPath {
     pub names: Vec<String>,
 }
 
-/// Starts a job that completes the path `typed`; `waker` is called when it is done.
-pub(crate) fn start(typed: String, waker: &Waker) -> Job<CompletedPath> {
+/// Starts a job that completes the path `typed` of a file for this purpose; `waker` is called when it is done.
+pub(crate) fn start(typed: String, purpose: PathPurpose, waker: &Waker) -> Job<CompletedPath> {
     let complete = move |reporter: &Reporter<_>| {
         let home = base::environment::get("HOME").map(PathBuf::from);
-        Ok(complete(typed, home.as_deref(), || reporter.is_cancelled()))
+        Ok(complete(typed, purpose, home.as_deref(), || reporter.is_cancelled()))
     };
     Job::spawn("completion", "The path could not be completed.", waker, complete)
 }
 
-/// Completes a path. If `is_cancelled` returns true, uses only the files that were found until then.
-fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool) -> CompletedPath {
+/// Completes a path by the files that the list shows for this purpose. If `is_cancelled` returns true, uses only the files that were found until then.
+fn complete(
+    typed: String,
+    purpose: PathPurpose,
+    home: Option<&Path>,
+    is_cancelled: impl Fn() -> bool,
+) -> CompletedPath {
     if typed == "~" && home.is_some() {
         return CompletedPath { text: "~/".to_owned(), typed, folder: String::new(), names: Vec::new() };
     }
@@ -48,6 +55,7 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
         .filter(|(name, _)| name.starts_with(begin) && (begin.starts_with('.') || !name.starts_with('.')))
         .map(|(name, entry)| if entry.path().is_dir() { name + "/" } else { name })
         .collect();
+    names.retain(|name| purpose.lists(name) && (purpose == PathPurpose::Movie || is_run(&path, name)));
     names.sort();
     let mut text = meant.clone();
     if let (Some(first), Some(last)) = (names.first(), names.last()) {
@@ -58,6 +66,11 @@ fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool)
         text.push_str(&common);
     }
     CompletedPath { folder: folder.to_owned(), typed, text, names }
+}
+
+/// Returns true if the ladder can be compared with a file of this folder, or if it is a folder.
+fn is_run(folder: &Path, name: &str) -> bool {
+    name.ends_with('/') || begins_like_results(&folder.join(name))
 }
 
 #[cfg(test)]
@@ -74,9 +87,11 @@ mod tests {
             std::fs::write(folder.join(name), "").unwrap();
         }
         let of = |typed: String| {
-            let completed = complete(typed, Some(folder), || false);
+            let completed = complete(typed, PathPurpose::Movie, Some(folder), || false);
             (completed.text, completed.names.len())
         };
+        // A file that is not in the list does not end the completion.
+        std::fs::write(folder.join("first.png"), "").unwrap();
         let home = folder.display();
         assert_eq!(of(format!("{home}/fi")), (format!("{home}/first"), 2));
         assert_eq!(of(format!("{home}/first.")), (format!("{home}/first.mkv"), 1));
@@ -89,6 +104,14 @@ mod tests {
         assert_eq!(of("~/z".to_owned()), ("~/zo".to_owned(), 2));
         assert_eq!(of("/nowhere/at/all".to_owned()), ("/nowhere/at/all".to_owned(), 0));
         assert_eq!(of(format!("file://{home}/mov")), (format!("{home}/movies/"), 1));
+        // Runs are known by their heads, since statistics and traces are JSON, too.
+        let texts =
+            ["{\"schema\":2,\"kind\":\"bench\",", "{ \"kind\" : \"bench\"}", "{\"kind\":\"stats\"}", "[]"];
+        for (n, text) in texts.into_iter().enumerate() {
+            std::fs::write(folder.join(format!("{n}.json")), text).unwrap();
+        }
+        let runs = complete(format!("{home}/"), PathPurpose::Run, Some(folder), || false);
+        assert_eq!(runs.names, ["0.json", "1.json", "movies/"]);
         let root = of("/tm".to_owned());
         assert!(root.0.starts_with("/tm"), "{root:?}");
     }

@@ -12,6 +12,9 @@ use ladder::results::{DeviceReport, Input, Report, RowReport, RunReport, Samples
 use ladders::box_filter::BoxFilter;
 use stats::{ExportContext, FrameSample, Recorder, Setting};
 
+/// The greatest number of frames of a variant with which the window is compared while it plays.
+const MAX_FRAMES: usize = 1000;
+
 /// Returns the filter times of the movie's frames as a benchmark result. Leaves out frames whose size or device is not that of
 /// the last frame, frames of wipes, frames right after a change of the variant, and frames during other work on the device,
 /// such as tuning.
@@ -19,6 +22,31 @@ use stats::{ExportContext, FrameSample, Recorder, Setting};
 /// # Errors
 /// If no frame with a filter time is left.
 pub(super) fn results(recorder: &Recorder, context: &ExportContext) -> Result<Report> {
+    let rows = rows(recorder, context);
+    if rows.is_empty() {
+        return Err(Error::new(
+            "The run could not be saved.",
+            "No frame of this movie has a time of a filter yet.",
+            "Let the movie play with a filter, such as key 3.",
+        ));
+    }
+    Ok(report(&rows, context))
+}
+
+/// Returns the times of the last frames at this radius as [`results`] does, with the newest version of each variant only.
+pub(super) fn current_results(recorder: &Recorder, context: &ExportContext, radius: u32) -> Report {
+    let mut rows = rows(recorder, context);
+    rows.retain(|(of, _)| of.radius == radius);
+    let newest =
+        rows.iter().map(|(of, frames)| (*of, frames[frames.len().saturating_sub(MAX_FRAMES)..].to_vec()));
+    let is_newest = |(of, _): &(Setting, _)| {
+        rows.iter().all(|(other, _)| other.variant != of.variant || other.version <= of.version)
+    };
+    report(&newest.filter(is_newest).collect(), context)
+}
+
+/// Returns the frames whose times count, by their setting.
+fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
     let device = recorder.frames_and_switches().last().map(|(last, _)| last.setting.device);
     let mut rows = Rows::new();
     for (sample, switched) in recorder.frames_and_switches() {
@@ -37,14 +65,7 @@ pub(super) fn results(recorder: &Recorder, context: &ExportContext) -> Result<Re
             }
         }
     }
-    if rows.is_empty() {
-        return Err(Error::new(
-            "The run could not be saved.",
-            "No frame of this movie has a time of a filter yet.",
-            "Let the movie play with a filter, such as key 3.",
-        ));
-    }
-    Ok(report(&rows, context))
+    rows
 }
 
 /// The frames that were filtered with each setting (such as variant and radius), in the order in which the settings first
@@ -177,6 +198,19 @@ mod tests {
         unverified.kernels[0].verified = false;
         let rows = compare(&first, &saved(&record(1.0, 60), &unverified));
         assert_eq!(rows[0].result.as_ref().unwrap_err().reason, "not verified in the later result");
+        // The window's ladder has the same verdicts while it plays.
+        let (at, made_up) = ((7, (1280, 720)), ExportContext::made_up());
+        let column = &overlay::LadderColumn::of_report("run.json", &first).unwrap()[0];
+        let sentence = |recorder: &Recorder, context: &ExportContext| {
+            column.compare(&current_results(recorder, context, 7), at).sentence(named("naive"), at)
+        };
+        let said = sentence(&record(1.5, 60), &made_up).unwrap();
+        assert!(said.starts_with("now 1.5") && said.contains("slower"), "{said}");
+        assert!(sentence(&record(1.0, 60), &made_up).unwrap().starts_with("no difference shown"));
+        let mut elsewhere = ExportContext::made_up();
+        elsewhere.metadata.host.processor = "Other".into();
+        assert!(sentence(&record(1.5, 60), &elsewhere).unwrap().starts_with("other device: "));
+        assert_eq!(sentence(&record(1.5, 0), &made_up), None);
         // Frames during other work on the device are left out, and so is the next one after it.
         let mut beside_work = record(1.0, 60);
         for n in 0..60 {

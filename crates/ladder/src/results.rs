@@ -9,7 +9,7 @@ mod schema_1;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -25,7 +25,7 @@ use base::error::{Error, Result};
 use base::metadata::Metadata;
 use base::text::escaped;
 use base::timing::noise::Noisy;
-use base::timing::{Precision, Series};
+use base::timing::{Noise, Precision, Series};
 use base::verify::Checked;
 use base::{load, save};
 use compute::KernelFile;
@@ -370,10 +370,16 @@ impl RowReport {
         self.time().map(|time| time.p50).filter(|ms| *ms > 0.0)
     }
 
+    /// Returns the noise of the times; `None` if they are not noisy. Tables, comparisons and the window use it for all saved rows.
+    pub fn noise(&self) -> Option<Noise> {
+        let time = self.time()?;
+        let marked = || self.noisy.0.is_some().then(|| Noise::without_reason(&time));
+        Noise::of(&time, self.others).or_else(marked)
+    }
+
     /// Returns the precision of the times: the number of digits to show, and true if they are noisy.
     pub fn precision(&self) -> Precision {
-        // The CPU use of other processes is included in `noisy`.
-        let others = self.noisy.0.as_ref().map(|_| 1.0);
+        let others = self.noise().map(|_| 1.0);
         self.time().map_or(Precision::from(None), |time| Precision::of(&time, others))
     }
 
@@ -431,6 +437,17 @@ struct Format {
     schema: Option<Value>,
 }
 
+/// Returns true if a file begins like saved results. Reads only its head, so that the files of a folder can be listed.
+pub fn begins_like_results(path: &Path) -> bool {
+    let mut head = [0; 256];
+    // Opening a named pipe would wait.
+    let file = path.is_file().then(|| std::fs::File::open(path).ok()).flatten();
+    let read = file.and_then(|mut file| file.read(&mut head).ok()).unwrap_or(0);
+    let head = String::from_utf8_lossy(&head[..read]);
+    let kind = head.split_once("\"kind\"").and_then(|(_, rest)| rest.trim_start().strip_prefix(':'));
+    kind.is_some_and(|kind| kind.trim_start().starts_with(&format!("\"{KIND}\"")))
+}
+
 /// Reads a JSON file of saved results into the type `T`; keys that `T` does not have are ignored.
 fn read_as<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let read = load::bytes(path, MAX_FILE_BYTES).and_then(|bytes| load::json(&bytes));
@@ -440,7 +457,11 @@ fn read_as<T: DeserializeOwned>(path: &Path) -> Result<T> {
 /// Returns the error for a file that does not contain benchmark results; `why` is the reason.
 fn refused(path: &Path, why: impl ToString) -> Error {
     let what = format!("The result '{}' cannot be read.", path.display());
-    Error::new(what, why.to_string(), "Choose a file that `clreel bench --save` wrote.")
+    Error::new(
+        what,
+        why.to_string(),
+        "Choose a file by `clreel bench --save`, or by 'Save run' (Ctrl R) in the window.",
+    )
 }
 
 impl Report {

@@ -100,7 +100,31 @@ pub enum Mark {
     Dot((f64, f64), usize),
 }
 
+/// The factor by which a dot is above a roof before that is said, since both are measured.
+const CLEARLY: f64 = 1.05;
+
 impl Roofline {
+    /// Returns a sentence about the dots that are above the roofs, with the reason; `None` if there are none. `name` returns the
+    /// name of the dot with an index.
+    pub fn above(&self, name: impl Fn(usize) -> String) -> Option<String> {
+        let bandwidth = [self.peaks.copy_gb_s, self.peaks.read_gb_s].into_iter().flatten().reduce(f64::max);
+        let is_above = |rate: f64, peak: Option<f64>| peak.is_some_and(|peak| rate > CLEARLY * peak);
+        let names = |is: &dyn Fn(&Dot) -> bool| {
+            let of = self.dots.iter().enumerate().filter(|(_, dot)| is(dot));
+            of.map(|(index, _)| name(index)).collect::<Vec<_>>().join(", ")
+        };
+        let cached = names(&|dot| is_above(dot.rates.gb_s, bandwidth));
+        let quick = names(&|dot| is_above(dot.rates.gflop_s, self.peaks.gflop_s));
+        let cached = (!cached.is_empty()).then(|| {
+            format!("Above the roof of memory: {cached}. The picture fits into a cache; the peaks are those of main memory, measured with 128 MiB.")
+        });
+        let quick = (!quick.is_empty()).then(|| {
+            format!("Above the roof of multiply-adds: {quick}. The peak is that of floats, and integers may be faster.")
+        });
+        let sentences: Vec<String> = cached.into_iter().chain(quick).collect();
+        (!sentences.is_empty()).then(|| sentences.join(" "))
+    }
+
     /// Creates a roofline from the peaks of a device and the dots of variants.
     pub fn new(peaks: DevicePeaks, dots: Vec<Dot>) -> Self {
         Self { peaks, dots }
@@ -253,6 +277,10 @@ mod tests {
         let on_line = y1 + (fast.0 - x1) / (x2 - x1) * (y2 - y1);
         assert!((fast.1 - on_line).abs() < 1e-6, "{fast:?} is on the copy's line, at {on_line}");
         assert!(fast.0 == slow.0 && slow.1 > fast.1 && peak[0].1 < fast.1, "{marks:?}");
+        assert_eq!(roofline.above(|index| index.to_string()), None, "on the line is not above it");
+        let slower = DevicePeaks { copy_gb_s: Some(7.0), ..peaks };
+        let above = Roofline::new(slower, roofline.dots.clone()).above(|index| index.to_string()).unwrap();
+        assert!(above.starts_with("Above the roof of memory: 0. ") && above.contains("cache"), "{above}");
         let nothing = WorkTotals { least_bytes: 8, operations: 0 };
         assert_eq!(Dot::new("none", nothing, 1.0), None);
         assert_eq!(Roofline::new(peaks, Vec::new()).marks((0.0, 1.0), (1.0, 0.0)), []);

@@ -89,7 +89,8 @@ pub enum Action {
     NextTrack,
     /// Enter or leave fullscreen.
     ToggleFullscreen,
-    /// Close the table of keys, the talk or the frozen timeline, whichever is open first; otherwise leave fullscreen.
+    /// Close the table of keys, the talk, the errors about actions of the user or the frozen timeline, whichever is open first;
+    /// otherwise leave fullscreen.
     Leave,
     /// Ask the user for a movie to open.
     AskForMovie,
@@ -97,8 +98,10 @@ pub enum Action {
     ShowFiles,
     /// Open the movie at this path, as the user has typed it.
     Open(String),
-    /// Ask the user for a saved run whose times are shown in the ladder; if there is one, remove it.
+    /// Ask the user for a saved run whose times are shown in the ladder, in place of another one.
     CompareWith,
+    /// Remove the times of the saved run from the ladder.
+    EndComparison,
     /// Show the times of the saved run at this path, as the user has typed it, in a column of the ladder.
     OpenRun(String),
     /// Find the files whose names begin with this path, which the user is typing, and pass them to

@@ -111,7 +111,9 @@ fn show_cell(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut
             }
             Ok((score, Some(setting))) => {
                 let ms = theme::with_noise(score.ms, score.noise, theme::short_ms);
-                (format!("{ms} {setting}"), theme::WEAK, None)
+                // Half as wide as "at r = 7", which would be cut.
+                let short = setting.replace("at ", "").replace(' ', "");
+                (format!("{ms} {short}"), theme::WEAK, None)
             }
             Err(_) if row.id == VariantId::OFF => (String::new(), theme::WEAK, None),
             Err(_) => (mark.to_owned(), mark_color, None),

@@ -108,7 +108,7 @@ fn text_button(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
     response.named(Role::Button, if text == "?" { "Keys" } else { text })
 }
 
-/// Returns the lines of the menu of panels: one for each panel, marked if the panel is open, one that compares the ladder with a
+/// Returns the lines of the menu of panels: one for each panel, marked if the panel is open, those for the comparison with a
 /// saved run, and one that moves the column of panels to the other side.
 fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
     let line = |panel: &&ColumnPanel| {
@@ -117,9 +117,12 @@ fn panel_lines(view: &View, state: &ControlsState) -> Vec<Line> {
     };
     let panels = COLUMN_PANELS.iter().filter(|listed| listed.panel != Panel::Scene || view.scene.is_some());
     let (text, hover) = if state.column_left { LEFT } else { RIGHT };
-    let compare = "Show a saved run beside the ladder, or remove it";
-    let compare = ("Compare with\u{2026}", compare, Action::CompareWith, !view.saved_columns.is_empty());
-    panels.map(line).chain([compare, (text, hover, Action::MoveColumn, false)]).collect()
+    let is_compared = !view.saved_columns.is_empty();
+    let compare = "Show a saved run beside the ladder, with a verdict on each variant";
+    let compare = ("Compare with\u{2026}", compare, Action::CompareWith, is_compared);
+    let end = ("End comparison", "Remove the saved run from the ladder", Action::EndComparison, false);
+    let end = is_compared.then_some(end);
+    panels.map(line).chain([compare]).chain(end).chain([(text, hover, Action::MoveColumn, false)]).collect()
 }
 
 /// A button of a menu: the order in which it is left out if the bar is too narrow (`None`: never), its text and hover text, and
@@ -135,7 +138,12 @@ fn file_lines() -> Vec<Line> {
         ("Save window", "Save the window with the overlay as a PNG", Action::SaveWindow, false),
         ("Save run", "Save the filter's times, for 'clreel compare'", Action::SaveRun, false),
         ("Export ladder", "Save the ladder as CSV, SVG and PNG", Action::ExportLadder, false),
-        ("Export", "Save the statistics, a trace, and the results of the Lab", Action::ExportStats, false),
+        (
+            "Export statistics",
+            "Save the statistics, a trace, and the results of the Lab",
+            Action::ExportStats,
+            false,
+        ),
         ("Quit", "Close the window", Action::Quit, false),
     ]
 }
@@ -171,6 +179,13 @@ fn picture_lines(view: &View) -> Vec<Line> {
     ]
 }
 
+/// Returns the text of a line of a menu. That of a panel with several parts names them.
+pub(crate) fn line_text(text: &str, action: &Action) -> String {
+    let panel = COLUMN_PANELS.iter().find(|panel| panel.action() == *action);
+    let parts = panel.and_then(|panel| panel.key?.1.split_once(": "));
+    parts.map_or_else(|| text.to_owned(), |(_, parts)| format!("{text}: {parts}"))
+}
+
 /// Lays out the button of a menu in `rect`, and the menu with these lines while it is open.
 fn show_menu(
     ui: &mut Ui,
@@ -185,7 +200,8 @@ fn show_menu(
         ui.set_min_width(MENU_LINE_WIDTH);
         for (text, hover, action, on) in lines {
             let color = if on { theme::SELECT } else { theme::TEXT };
-            let line = Button::new(RichText::new(text).color(color)).frame_when_inactive(false);
+            let line =
+                Button::new(RichText::new(line_text(text, &action)).color(color)).frame_when_inactive(false);
             let line = line.min_size(vec2(MENU_LINE_WIDTH, 0.0)).shortcut_text(key_of(&action));
             let line = ui.add(line).named(Role::MenuItemCheckBox, text);
             ui.ctx().accesskit_node_builder(line.id, |node| node.set_toggled(on.into()));

@@ -72,6 +72,9 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
             for (index, row) in rows.iter().enumerate() {
                 show_device(ui, index, row, actions);
             }
+            let columns =
+                "Each device keeps its times: once two were in use, the ladder has a column for each.";
+            show_note(ui, columns, theme::WEAK);
             // The check belongs to a device, so it can be reached from here.
             let check = show_block(ui, Sense::click(), |ui| {
                 paragraph(ui, "Check the type conversions of the device in use", theme::TEXT);

@@ -46,11 +46,11 @@ const REOPEN_HOVER: &str =
 
 /// The panel of the kernels that the user edits.
 pub(super) static KERNELS: ColumnPanel = ColumnPanel {
-    key: Some(("e", "kernels: source, editing")),
+    key: Some(("e", "kernels: source, editing, races, machine code")),
     about: ABOUT,
     ..ColumnPanel::new(
         Panel::Kernels,
-        ("Kernels", "View kernels, and edit them while the movie plays"),
+        ("Kernels", "View kernels and their machine code, edit them while the movie plays, find races"),
         340.0,
         show,
     )

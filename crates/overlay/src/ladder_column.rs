@@ -1,11 +1,14 @@
 //! Columns of the ladder beside the times of the device in use: those of another device, and those of a saved run.
 
+use std::sync::Arc;
+
 use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::metadata::Host;
 use base::text::escaped;
-use base::timing::Noise;
+use base::timing::Verdict;
 use box_filter::{VariantId, Work};
+use ladder::compare::{Compared, NoVerdict, compare};
 use ladder::results::{DeviceReport, Report, RowReport, RunReport};
 use stats::{Recorder, Score};
 
@@ -27,7 +30,56 @@ pub struct LadderColumn {
     pub about: String,
     /// The times, at any radius and size.
     pub(crate) scores: Vec<(VariantId, Score)>,
+    /// The index of the device of the window whose times these are, by which the columns are sorted; `None` for a saved run.
+    pub(crate) index: Option<usize>,
+    /// The result that the column shows, with this device only; `None` for a device of the window.
+    pub(crate) saved: Option<Arc<Report>>,
+    /// The verdicts on the times of the window against those of the column.
+    pub verdicts: Verdicts,
 }
+
+/// The verdicts on the times of the window against those of a saved run, at one radius and size.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Verdicts {
+    /// The radius, and the width and height of the picture.
+    at: (u32, (u32, u32)),
+    rows: Vec<(VariantId, Result<Compared, NoVerdict>)>,
+}
+
+impl Verdicts {
+    /// Returns the sentence on the time of a variant in the window, as in "now 1.32× slower, 1.27 to 1.36", or the reason why
+    /// there is no verdict; `None` if the variant was not measured in the window, or not in the saved run.
+    pub fn sentence(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<String> {
+        Some(match self.of(id, at)? {
+            Ok(compared) => match (compared.verdict, compared.changed_kernel) {
+                (Verdict::NoDifferenceShown { below }, _) if below > MOST_UNCERTAIN => TOO_NOISY.to_owned(),
+                (Verdict::NoDifferenceShown { .. }, _) => compared.verdict.to_string(),
+                (verdict, Some(true)) => format!("now {verdict}, with another kernel"),
+                (verdict, _) => format!("now {verdict}"),
+            },
+            Err(why) => why.to_string(),
+        })
+    }
+
+    /// Returns the verdict in two or three words, as in "1.3× slower"; `None` if there is none.
+    pub(crate) fn short(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<String> {
+        Some(match self.of(id, at)?.as_ref().ok()?.verdict {
+            Verdict::NoDifferenceShown { below } if below > MOST_UNCERTAIN => "too noisy".to_owned(),
+            Verdict::NoDifferenceShown { .. } => "no difference".to_owned(),
+            verdict => verdict.short(),
+        })
+    }
+
+    /// Returns the verdict on a variant, if these are verdicts at this radius and size.
+    fn of(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<&Result<Compared, NoVerdict>> {
+        self.rows.iter().find(|(of, _)| *of == id && at == self.at).map(|(_, verdict)| verdict)
+    }
+}
+
+/// The percentage from which on a difference that is not shown says nothing.
+const MOST_UNCERTAIN: f64 = 100.0;
+/// The words for times that vary so much that no verdict is possible.
+const TOO_NOISY: &str = "too noisy to tell";
 
 impl LadderColumn {
     /// Creates a column with scores that were measured since the window was opened, on `device` or, if it is `None`, without
@@ -40,7 +92,8 @@ impl LadderColumn {
         let about = device.map_or_else(|| title.clone(), |device| device.name.clone());
         let scores = VariantId::all().chain([VariantId::own()]);
         let scores = scores.filter_map(|id| Some((id, *score(id)?))).collect();
-        Self { title, about, scores }
+        let index = device.map(|device| device.index);
+        Self { title, about, scores, index, ..Self::default() }
     }
 
     /// Returns a column for each device that was in use before.
@@ -65,7 +118,9 @@ impl LadderColumn {
             };
             let rows = device.runs.iter().flat_map(|run| run.variants.iter().map(move |row| (run, row)));
             let scores = rows.filter_map(|(run, row)| score(run, row)).collect();
-            Self { title: escaped(title).into_owned(), about: escaped(&about).into_owned(), scores }
+            let saved = Report { devices: vec![last_versions(device)], ..report.clone() };
+            let (title, about) = (escaped(title).into_owned(), escaped(&about).into_owned());
+            Self { title, about, scores, saved: Some(Arc::new(saved)), ..Self::default() }
         };
         let columns = report.devices.iter().map(of_device).filter(|column| !column.scores.is_empty());
         let columns: Vec<_> = columns.collect();
@@ -78,6 +133,15 @@ impl LadderColumn {
         };
         let hint = "Choose a result of the box filter, by 'Save run' (Ctrl R) or `clreel bench --save`.";
         Err(Error::new(format!("'{name}' cannot be compared with the ladder in the window."), why, hint))
+    }
+
+    /// Compares the times of the window, which are saved like a run in `now`, with those of the column, as `clreel compare` does.
+    /// `at` is the radius and the size of the picture. Takes some milliseconds a variant.
+    pub fn compare(&self, now: &Report, at: (u32, (u32, u32))) -> Verdicts {
+        let rows = self.saved.iter().flat_map(|saved| compare(saved, now));
+        let of_both = rows.filter(|row| row.times.iter().all(Option::is_some));
+        let rows = of_both.filter_map(|row| Some((variant(&row.row)?, row.result)));
+        Verdicts { at, rows: rows.collect() }
     }
 
     /// Returns the time of a variant at this radius and size; `None` if it was not measured there.
@@ -102,16 +166,35 @@ impl LadderColumn {
     }
 }
 
+/// Returns the variant with this name; `None` if there is none.
+fn variant(name: &str) -> Option<VariantId> {
+    VariantId::all().chain([VariantId::own()]).find(|id| id.name == name)
+}
+
+/// Returns the results on a device with one row for each variant of a case: of several versions of edited kernels, the last
+/// one counts.
+fn last_versions(device: &DeviceReport) -> DeviceReport {
+    let mut device = device.clone();
+    for run in &mut device.runs {
+        let rows = std::mem::take(&mut run.variants);
+        for row in rows {
+            run.variants.retain(|other| other.id != row.id);
+            run.variants.push(RowReport { version: None, ..row });
+        }
+    }
+    device
+}
+
 /// Returns the time of a row of a saved result; `None` if it has none, or belongs to no picture or to an unknown variant.
 fn score(run: &RunReport, row: &RowReport) -> Option<(VariantId, Score)> {
-    let id = VariantId::all().chain([VariantId::own()]).find(|id| id.name == row.id)?;
+    let id = variant(&row.id)?;
     let number = |key: &str| run.case[key].as_u64().and_then(|number| u32::try_from(number).ok());
     let time = row.time().filter(|time| time.p50 > 0.0 && !row.is_wrong())?;
     let score = Score {
         ms: time.p50,
         interval: (time.p50_low, time.p50_high),
         n: time.n,
-        noise: Noise::of(&time, None),
+        noise: row.noise(),
         radius: number("radius")?,
         size: (number("width")?, number("height")?),
         beside: None,
@@ -120,9 +203,14 @@ fn score(run: &RunReport, row: &RowReport) -> Option<(VariantId, Score)> {
     Some((id, score))
 }
 
-/// Returns the columns that the ladder's panel shows beside the times of the device in use: those of the saved run, and those of
-/// the devices that were used before.
-pub(crate) fn columns(view: &View) -> Vec<LadderColumn> {
+/// Returns the columns that the ladder's panel shows left of the times of the device in use, and those right of them: the saved
+/// run, and the devices that were used before. Devices are sorted, so that each keeps its place when another one is used.
+pub(crate) fn columns(view: &View) -> (Vec<LadderColumn>, Vec<LadderColumn>) {
     let others = LadderColumn::of_other_devices(view.recorder);
-    view.saved_columns.iter().cloned().chain(others).take(MAX_COLUMNS).collect()
+    let columns = view.saved_columns.iter().cloned().chain(others).take(MAX_COLUMNS);
+    let now = view.device.map(|device| device.index);
+    let (left, mut right): (Vec<_>, Vec<_>) =
+        columns.partition(|column| column.index.is_some() && column.index < now);
+    right.sort_by_key(|column| column.index.is_none());
+    (left, right)
 }

@@ -78,7 +78,7 @@ pub use kernels::{
     SpeedState, Subject, Validation, ValidationRequest, Version, VersionDiff, VersionResult, result_to_show,
 };
 pub use lab::{BOX_FILTER, Benchmark, BenchmarkFrame, Lab, LabCode};
-pub use ladder_column::LadderColumn;
+pub use ladder_column::{LadderColumn, Verdicts};
 pub use ladder_export::LadderExport;
 pub use open_panels::OpenPanels;
 pub use overlay::{Overlay, SavedState, zoom};

@@ -140,8 +140,9 @@ impl Messages {
         if may_hint && !self.hint_seen {
             text = Some(keys::HINT);
         }
-        // Seconds for which a short message is shown.
-        if self.message_timer.update(ui, 4.0) {
+        // Seconds for which a message is shown, so that a path can be read.
+        let seconds = (self.message.chars().count() as f64 / 10.0).max(6.0);
+        if self.message_timer.update(ui, seconds) {
             text = Some(&self.message);
         }
         let Some((text, area)) = text.zip(readable(ui, area, 20.0)) else { return };

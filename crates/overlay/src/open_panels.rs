@@ -26,6 +26,9 @@ pub(crate) struct FrozenFrame {
     pub filter: VariantId,
 }
 
+/// The number of passes in which the column scrolls to a panel that was opened or unfolded.
+pub(crate) const SCROLL_PASSES: u8 = 2;
+
 /// The panels that are open, and their order in the column of panels.
 #[derive(Debug, Default)]
 pub struct OpenPanels {
@@ -33,9 +36,9 @@ pub struct OpenPanels {
     pub(crate) opens: OpenFlags,
     /// The panels on the screen, from the top of the column down: the panel that was opened last comes first.
     pub(crate) order: Vec<Panel>,
-    /// The panel to which the column scrolls in the next pass because it was opened or unfolded; `None` if the column does not
-    /// scroll.
-    pub(crate) target: Option<Panel>,
+    /// The panel to which the column scrolls in the next passes because it was opened or unfolded, and their number; `None` if the
+    /// column does not scroll. There are several since other panels have their new heights one pass later.
+    pub(crate) target: Option<(Panel, u8)>,
     /// True if a search for the fastest configuration has started since the panel of tuning was last closed.
     tuning_started: bool,
     /// The timer that runs while a change of the OpenCL device shows the panel of devices.
@@ -138,7 +141,7 @@ impl OpenPanels {
     pub(crate) fn update_order(&mut self, mut shown: Vec<Panel>) {
         self.order.retain(|panel| shown.contains(panel));
         shown.retain(|panel| !self.order.contains(panel));
-        self.target = shown.first().copied().or(self.target);
+        self.target = shown.first().map(|panel| (*panel, SCROLL_PASSES)).or(self.target);
         self.order.splice(0..0, shown);
     }
 }

@@ -113,6 +113,9 @@ impl Overlay {
     /// Hides the overlay, or shows it again.
     pub fn toggle_visible(&mut self) {
         self.visible = !self.visible;
+        if !self.visible {
+            self.show_message("The overlay is hidden: the key i shows it again".to_owned());
+        }
     }
 
     /// Returns true if this panel is open and the overlay is not hidden.
@@ -220,7 +223,8 @@ impl Overlay {
         if let Some((panel, folds)) = fold {
             self.folded[panel as usize] = Some(folds);
             // A panel that is unfolded has its height in the next pass.
-            self.panels.target = if folds { self.panels.target } else { Some(panel) };
+            self.panels.target =
+                if folds { self.panels.target } else { Some((panel, open_panels::SCROLL_PASSES)) };
         }
         self.numbers = numbers;
         self.search = code::focused_search(ui);
@@ -344,13 +348,26 @@ impl Overlay {
         let mut column = std::mem::take(&mut self.column);
         column.show(ui, docks, (width, folded), |ui| {
             let panel = |id: &Panel| COLUMN_PANELS.iter().find(|listed| listed.panel == *id);
-            order.iter().filter_map(panel).for_each(|panel| self.show_panel(ui, panel, pass));
+            let mut place = None;
+            for panel in order.iter().filter_map(panel) {
+                let rect = self.show_panel(ui, panel, pass);
+                place =
+                    place.or(self.panels.target.filter(|(target, _)| *target == panel.panel).map(|_| rect));
+            }
+            // After all panels, since one of them may scroll to a line of its source.
+            if let Some((rect, (target, passes))) = place.zip(self.panels.target) {
+                // The title of a panel that is higher than the column must not scroll out of sight.
+                let align = (rect.height() > ui.clip_rect().height()).then_some(Align::Min);
+                ui.scroll_to_rect_animation(rect, align, ScrollAnimation::none());
+                self.panels.target = (passes > 1).then_some((target, passes - 1));
+                ui.ctx().request_repaint();
+            }
         });
         self.column = column;
     }
 
-    /// Lays a panel out below the previous one, and scrolls to it if it was opened or unfolded.
-    fn show_panel(&mut self, ui: &mut Ui, panel: &ColumnPanel, pass: &mut Pass) {
+    /// Lays a panel out below the previous one. Returns its rectangle.
+    fn show_panel(&mut self, ui: &mut Ui, panel: &ColumnPanel, pass: &mut Pass) -> Rect {
         let id = panel.panel;
         let folded = self.is_folded(id);
         let mut title = panel.menu.0.to_owned();
@@ -371,11 +388,7 @@ impl Overlay {
             }
         });
         self.heights[id as usize] = rect.height();
-        if self.panels.target.take_if(|target| *target == id).is_some() {
-            // The title of a panel that is higher than the column must not scroll out of sight.
-            let align = (rect.height() > ui.clip_rect().height()).then_some(Align::Min);
-            ui.scroll_to_rect_animation(rect, align, ScrollAnimation::none());
-        }
+        rect
     }
 
     /// Lays out the banners in `free`, only the serious ones in the talk and while the overlay is hidden, and the parts that

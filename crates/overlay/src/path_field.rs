@@ -1,5 +1,7 @@
 //! The field in which the user types the path of a movie or of a saved run, and the list of files below it.
 
+use std::path::PathBuf;
+
 use base::text::escaped;
 use egui::text::{CCursor, CCursorRange};
 use egui::text_edit::TextEditState;
@@ -30,7 +32,7 @@ pub enum PathPurpose {
 
 impl PathPurpose {
     /// Returns true if the list shows a file or folder with this name.
-    fn lists(self, name: &str) -> bool {
+    pub fn lists(self, name: &str) -> bool {
         let is =
             |ending: &&str| name.rsplit_once('.').is_some_and(|(_, own)| own.eq_ignore_ascii_case(ending));
         name.ends_with('/') || (if self == Self::Movie { &MOVIES[..] } else { &["json"] }).iter().any(is)
@@ -44,6 +46,8 @@ pub struct PathPrompt {
     purpose: PathPurpose,
     /// The paths of the movies that were opened last, newest first.
     pub recent: Vec<String>,
+    /// The path of the bundled clip, which is listed after the recent movies; `None` if it was not found.
+    pub clip: Option<PathBuf>,
     /// The text in the field; while the field is closed, the text that was last typed into it.
     text: String,
     /// True if the text has changed since the field was opened. Until then all files of its folder are listed.
@@ -52,11 +56,13 @@ pub struct PathPrompt {
     requested: Option<String>,
     /// The folder of the listed files, as a prefix of paths.
     folder: String,
+    /// The path whose files are listed; `None` while they are awaited.
+    listed: Option<String>,
     /// The names of the listed files, those of folders with a slash at the end.
     names: Vec<String>,
     /// True if no file begins with the typed path.
     is_unknown: bool,
-    /// The index of the selected row; `None` if the typed path is to be opened.
+    /// The index of the selected row among those that can be chosen; `None` if the typed path is to be opened.
     selected: Option<usize>,
     /// True if the awaited completion replaces the text, since the user has pressed Tab.
     completes: bool,
@@ -72,7 +78,8 @@ impl PathPrompt {
         if !self.is_open {
             let (recent, text) = (std::mem::take(&mut self.recent), std::mem::take(&mut self.text));
             let text = if purpose == self.purpose { text } else { String::new() };
-            *self = Self { is_open: true, purpose, recent, text, ..Self::default() };
+            let clip = self.clip.take();
+            *self = Self { is_open: true, purpose, recent, clip, text, ..Self::default() };
         }
     }
 
@@ -84,6 +91,11 @@ impl PathPrompt {
     /// Returns true if the field is open; it then gets all keys.
     pub fn is_open(&self) -> bool {
         self.is_open
+    }
+
+    /// Returns the kind of file for which the field asks.
+    pub fn purpose(&self) -> PathPurpose {
+        self.purpose
     }
 
     /// Remembers a movie that was opened.
@@ -104,6 +116,7 @@ impl PathPrompt {
         (self.folder, self.names, self.selected) = (folder, names, None);
         self.names.retain(|name| self.purpose.lists(name));
         self.names.sort_by_key(|name| !name.ends_with('/'));
+        self.listed = Some(typed.to_owned());
         if std::mem::take(&mut self.completes) && self.text == typed {
             (self.text, self.to_end, self.is_edited) = (text, true, true);
         }
@@ -184,17 +197,27 @@ impl PathPrompt {
         };
         let help = RichText::new(help).font(theme::words(12.0 * scale)).color(theme::WEAK);
         ui.add(Label::new(help).truncate());
-        let mut chosen = self.show_list(&mut ui, (down, up), scale);
+        let is_compared = self.purpose == PathPurpose::Run && !pass.view.saved_columns.is_empty();
+        let rows = self.rows(is_compared);
+        let only = self.only_candidate();
+        let mut chosen = self.show_list(&mut ui, &rows, (down, up), scale);
         let (mut open, mut close) = (false, escape);
         ui.horizontal(|ui| {
             open |= ui.button(RichText::new("Open").size(12.5 * scale)).explain("Enter").clicked();
             close |= ui.button(RichText::new("Cancel").size(12.5 * scale)).explain("Esc").clicked();
         });
         if enter || open {
-            let selected = self.selected.filter(|_| chosen.is_none()).and_then(|row| self.rows().nth(row));
-            chosen = chosen.or(selected.map(|(_, path)| path)).or_else(|| Some(self.text.clone()));
+            let selected = self.selected.and_then(|row| targets(&rows).nth(row)).cloned();
+            let typed = || only.map_or_else(|| self.text.clone(), |name| format!("{}{name}", self.folder));
+            chosen = chosen.or(selected).or_else(|| Some(Target::Path(typed())));
         }
-        match chosen.filter(|_| !close) {
+        let chosen = chosen.filter(|_| !close);
+        if chosen == Some(Target::EndComparison) {
+            pass.actions.push(Action::EndComparison);
+            close = true;
+        }
+        let path = chosen.and_then(|target| if let Target::Path(path) = target { Some(path) } else { None });
+        match path {
             Some(folder) if folder.ends_with('/') => {
                 (self.text, self.to_end, self.is_edited, self.selected) = (folder, true, true, None);
                 ui.request_repaint();
@@ -213,21 +236,52 @@ impl PathPrompt {
         }
     }
 
-    /// Returns the rows of the list: each has a text and a path, which ends with a slash if it is a folder's.
-    fn rows(&self) -> impl Iterator<Item = (String, String)> {
-        let is_new = !self.is_edited && self.purpose == PathPurpose::Movie;
-        let recent = self.recent.iter().filter(move |_| is_new).map(|path| (path.clone(), path.clone()));
-        let parent = [("../".to_owned(), parent(&self.folder))];
-        let files = self.names.iter().map(|name| (name.clone(), format!("{}{name}", self.folder)));
-        recent.chain(parent).chain(files).take(MAX_ROWS)
+    /// Returns the name of the only file or folder with which the typed path can continue; `None` if there are others, or if they
+    /// are not known yet.
+    fn only_candidate(&self) -> Option<String> {
+        let is_listed = self.is_edited && self.listed.as_ref() == Some(&self.text);
+        self.names.first().filter(|_| is_listed && self.names.len() == 1).cloned()
     }
 
-    /// Lays out the list of files, and selects the next or the previous row. Returns the path on which the user has clicked.
-    fn show_list(&mut self, ui: &mut Ui, (down, up): (bool, bool), scale: f32) -> Option<String> {
-        let rows: Vec<_> = self.rows().collect();
+    /// Returns the rows of the list: each has a text and what a click on it does, or `None` if it is a heading. `is_compared` is
+    /// true if a comparison can be ended.
+    fn rows(&self, is_compared: bool) -> Vec<(String, Option<Target>)> {
+        let path = |text: &str, path: String| (text.to_owned(), Some(Target::Path(path)));
+        let mut rows = Vec::new();
+        if is_compared {
+            rows.push(("End comparison".to_owned(), Some(Target::EndComparison)));
+        }
+        if !self.is_edited && self.purpose == PathPurpose::Movie {
+            rows.extend(self.recent.iter().map(|recent| path(recent, recent.clone())));
+            let clip = self.clip.as_ref().and_then(|clip| clip.to_str());
+            rows.extend(clip.map(|clip| path("The bundled clip", clip.to_owned())));
+            if !rows.is_empty() {
+                rows.insert(0, ("Recent".to_owned(), None));
+                let folder = match folder_of(&self.text) {
+                    "" => "This folder".to_owned(),
+                    folder => format!("Folder {folder}"),
+                };
+                rows.push((folder, None));
+            }
+        }
+        rows.push(path("../", parent(&self.folder)));
+        rows.extend(self.names.iter().map(|name| path(name, format!("{}{name}", self.folder))));
+        rows.truncate(MAX_ROWS);
+        rows
+    }
+
+    /// Lays out the list of files, and selects the next or the previous row. Returns what the user has clicked.
+    fn show_list(
+        &mut self,
+        ui: &mut Ui,
+        rows: &[(String, Option<Target>)],
+        (down, up): (bool, bool),
+        scale: f32,
+    ) -> Option<Target> {
         let before = self.selected;
         if down {
-            self.selected = Some(self.selected.map_or(0, |row| row + 1).min(rows.len() - 1));
+            let last = targets(rows).count().saturating_sub(1);
+            self.selected = Some(self.selected.map_or(0, |row| row + 1).min(last));
         } else if up {
             self.selected = self.selected.and_then(|row| row.checked_sub(1));
         }
@@ -238,21 +292,43 @@ impl PathPrompt {
         list.min_scrolled_height(0.0).show(ui, |ui| {
             ui.with_layout(Layout::top_down_justified(Align::LEFT), |ui| {
                 ui.spacing_mut().item_spacing.y = 0.0;
-                for (n, (text, path)) in rows.into_iter().enumerate() {
+                let mut n = 0;
+                for (text, target) in rows {
+                    let text = RichText::new(escaped(text));
+                    let Some(target) = target else {
+                        let text = text.font(theme::words(11.0 * scale)).color(theme::WEAK);
+                        ui.add(Label::new(text).truncate());
+                        continue;
+                    };
                     let is_selected = self.selected == Some(n);
-                    let text = RichText::new(escaped(&text)).font(theme::words(12.5 * scale));
+                    n += 1;
+                    let text = text.font(theme::words(12.5 * scale));
                     let row = ui.add(Button::selectable(is_selected, text).truncate());
                     if is_selected && before != self.selected {
                         row.scroll_to_me(None);
                     }
                     if row.clicked() {
-                        chosen = Some(path);
+                        chosen = Some(target.clone());
                     }
                 }
             });
         });
         chosen
     }
+}
+
+/// The effect of a row of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Target {
+    /// Opens this path, or enters it if it ends with a slash.
+    Path(String),
+    /// Ends the comparison with a saved run.
+    EndComparison,
+}
+
+/// Returns what the rows that can be chosen do.
+fn targets(rows: &[(String, Option<Target>)]) -> impl Iterator<Item = &Target> {
+    rows.iter().filter_map(|(_, target)| target.as_ref())
 }
 
 /// Returns the part of a path up to its last slash; empty if it has none.

@@ -19,6 +19,8 @@ const GROUP_GAP: f32 = 7.0;
 const BAR_LEFT: f32 = 110.0;
 /// Width in points of the column with the factor from step to step, between a bar and its time.
 const STEP_WIDTH: f32 = 46.0;
+/// Width in points that is kept free for the time, right of a bar.
+const TIME_WIDTH: f32 = 80.0;
 /// Width in points of a column of times, and of the space left of it.
 const COLUMN_WIDTH: f32 = 74.0;
 /// Height in points of the heads of the columns, which are there if there is more than one.
@@ -93,8 +95,10 @@ pub(super) struct Board<'a> {
     pub(super) view: &'a View<'a>,
     scores: &'a Scores,
     pub(super) scale: Scale,
-    /// The columns beside the times of the device in use.
+    /// The columns beside the times of the device in use, from left to right.
     columns: Vec<LadderColumn>,
+    /// The number of the columns that are left of the times of the device in use.
+    left: usize,
 }
 
 impl<'a> Board<'a> {
@@ -102,7 +106,20 @@ impl<'a> Board<'a> {
     pub(super) fn new(pass: &Pass<'a>) -> Self {
         let (view, scores) = (pass.view, &pass.numbers.scores);
         let times = view.variants.iter().filter_map(|row| Some(scores.of(row.id)?.ms));
-        Self { view, scores, scale: Scale::for_times(times), columns: columns(view) }
+        let (mut columns, right) = columns(view);
+        let left = columns.len();
+        columns.extend(right);
+        Self { view, scores, scale: Scale::for_times(times), columns, left }
+    }
+
+    /// Returns the distances of the right ends of the columns from the right end of the last one: that of the device in use, and
+    /// those of the others.
+    fn column_shifts(&self) -> (f32, impl Iterator<Item = (f32, &LadderColumn)>) {
+        let last = self.columns.len();
+        let shift = move |slot: usize| COLUMN_WIDTH * (last - slot) as f32;
+        let others = self.columns.iter().enumerate();
+        let slots = others.map(move |(n, column)| (shift(n + usize::from(n >= self.left)), column));
+        (shift(self.left), slots)
     }
 
     /// Returns a variant's time as text, with its [`Board::step_factor`], or the reason why there is none, and its times in the other
@@ -118,13 +135,21 @@ impl<'a> Board<'a> {
         };
         for column in &self.columns {
             text.push_str(&format!("; {}: {}", column.title, self.column_text(column, row)));
+            if let Some(verdict) = column.verdicts.sentence(row.id, self.at()) {
+                text.push_str(&format!(", {verdict}"));
+            }
         }
         text
     }
 
+    /// Returns the current radius and the size of the picture.
+    fn at(&self) -> (u32, (u32, u32)) {
+        (self.view.radius, self.view.size())
+    }
+
     /// Returns a variant's time at the current radius and size in another column as text.
     fn column_text(&self, column: &LadderColumn, row: &VariantRow) -> String {
-        let score = column.score(row.id, (self.view.radius, self.view.size()));
+        let score = column.score(row.id, self.at());
         score.map_or_else(|| theme::UNKNOWN.to_owned(), score_text)
     }
 
@@ -275,8 +300,9 @@ fn show_column_heads(ui: &Ui, rect: Rect, board: &Board) -> f32 {
         return 0.0;
     }
     let now = LadderColumn::of_scores(board.view.device, |_| None);
-    for (n, column) in board.columns.iter().rev().chain([&now]).enumerate() {
-        let right = rect.right() - 14.0 - COLUMN_WIDTH * n as f32;
+    let (shift, others) = board.column_shifts();
+    for (shift, column) in others.chain([(shift, &now)]) {
+        let right = rect.right() - 14.0 - shift;
         let at = pos2(right, rect.top() + COLUMN_HEAD_HEIGHT / 2.0);
         let at = (at, Align2::RIGHT_CENTER, COLUMN_WIDTH - 6.0);
         describe::text(ui, "Times of", at, &column.title, (11.0, theme::WEAK)).explain(&column.about);
@@ -326,15 +352,14 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
     let at = pos2(rect.left() + 28.0, y);
     ui.words(at, Align2::LEFT_CENTER, row.id.name, 13.5, name_color(row, chosen));
     // The right end of the time on the device in use.
-    let mut right = rect.right() - 8.0;
-    for column in board.columns.iter().rev() {
-        let text = board.column_text(column, row);
-        ui.figures(pos2(right, y), Align2::RIGHT_CENTER, text, 12.5, theme::WEAK);
-        right -= COLUMN_WIDTH;
+    let (shift, others) = board.column_shifts();
+    let right = rect.right() - 8.0 - shift;
+    for (shift, column) in others {
+        let (at, text) = (pos2(rect.right() - 8.0 - shift, y), board.column_text(column, row));
+        ui.figures(at, Align2::RIGHT_CENTER, text, 12.5, theme::WEAK);
     }
-    let bar =
-        // Width in points that is kept free for the time, right of the bar.
-        Rect::from_x_y_ranges(rect.left() + BAR_LEFT..=right - 80.0 - STEP_WIDTH, y - 5.0..=y + 5.0);
+    let end = right - COLUMN_WIDTH * board.left as f32 - TIME_WIDTH - STEP_WIDTH;
+    let bar = Rect::from_x_y_ranges(rect.left() + BAR_LEFT..=end, y - 5.0..=y + 5.0);
     let shown = board.view.shown.is_some_and(|s| s.variant == row.id);
     match time_of(board, row) {
         Ok((score, setting)) => {
@@ -360,7 +385,13 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
                 let at = pos2(bar.right() + STEP_WIDTH - 2.0, y);
                 ui.figures(at, Align2::RIGHT_CENTER, factor, 11.0, theme::TEXT);
             }
-            ui.figures(pos2(right, y), Align2::RIGHT_CENTER, score_text(score), 12.5, color);
+            let time = ui.figures(pos2(right, y), Align2::RIGHT_CENTER, score_text(score), 12.5, color);
+            // The verdict has the place of the bar, and of the factor beside it.
+            let verdict = board.columns.iter().find_map(|column| column.verdicts.short(row.id, board.at()));
+            if let Some(verdict) = verdict.filter(|_| bar.width() < MIN_BAR_WIDTH && board.left == 0) {
+                let at = (pos2(bar.left(), y), Align2::LEFT_CENTER, time.left() - bar.left() - 4.0);
+                theme::elided_text(ui, at, &verdict, (11.0, theme::TEXT));
+            }
         }
         Err(why) if bar.width() < MIN_BAR_WIDTH && !why.is_empty() => {
             ui.figures(pos2(right, y), Align2::RIGHT_CENTER, theme::UNKNOWN, 12.5, theme::WEAK);
@@ -388,12 +419,19 @@ pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
         if let Some((factor, before)) = board.step_factor(row) {
             ui.weak(format!("{factor} as fast as {before}, the step before."));
         }
+        ui.weak("Bars are logarithmic; the factor beside a time is against the row above.");
         if let Some(noise) = &score.noise {
             ui.weak(words::noise_text(noise));
         }
     }
     for column in &board.columns {
         ui.weak(format!("{}: {}.", column.about, board.column_text(column, row)));
+        if let Some(noise) = column.score(row.id, board.at()).and_then(|score| score.noise) {
+            ui.weak(words::noise_text(&noise));
+        }
+        if let Some(verdict) = column.verdicts.sentence(row.id, board.at()) {
+            ui.label(format!("Against this run: {verdict}."));
+        }
     }
     match &row.status {
         VariantStatus::Ready => {}

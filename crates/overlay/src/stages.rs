@@ -17,9 +17,14 @@ const LABEL_WIDTH: f32 = 66.0;
 
 /// The panel of stages, the timed parts of a frame's way to the screen.
 pub(super) static STAGES: ColumnPanel = ColumnPanel {
-    key: Some(("d", "stages: times and percentiles")),
+    key: Some(("d", "stages: times, bytes, roofline")),
     margin: Margin { left: 10, right: 10, top: 0, bottom: 8 },
-    ..ColumnPanel::new(Panel::Stages, ("Stages", "Times of all stages of a frame"), 388.0, show)
+    ..ColumnPanel::new(
+        Panel::Stages,
+        ("Stages", "Times of all stages of a frame, bytes that kernels move, roofline of the variants"),
+        388.0,
+        show,
+    )
 };
 
 fn show(ui: &mut Ui, pane: &mut Pane) {

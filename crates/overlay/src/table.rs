@@ -3,6 +3,7 @@
 use stats::{Stage, Summary};
 
 use crate::hatch::{Hatch, Pattern};
+use crate::panel::paragraph;
 use crate::prelude::*;
 use crate::words;
 
@@ -44,14 +45,12 @@ pub(crate) fn show(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, conversion_dif
     ui.painter().hline(rect.x_range(), rect.top(), Stroke::new(1.0, theme::RULE));
     if !zero.is_empty() {
         let names: Vec<&str> = zero.iter().map(|s| s.name()).collect();
-        let rect = allocate_row(ui);
-        let at = (rect.left_center(), Align2::LEFT_CENTER, rect.width());
-        let text = format!("0: {}", names.join(", "));
-        theme::elided_text(ui, at, &text, (11.5, theme::WEAK));
+        let text = format!("took no time: {}", names.join(", "));
+        let rect = paragraph(ui, &text, theme::WEAK).rect;
         let hovers: Vec<String> =
             zero.iter().map(|s| format!("{}: {}", s.name(), words::stage_text(*s, None))).collect();
         let response = ui.interact(rect, ui.unique_id().with("zero"), Sense::hover());
-        response.named(Role::Row, "0 ms").valued(|| text).explain(hovers.join("\n\n"));
+        response.named(Role::Row, "Took no time").valued(|| text).explain(hovers.join("\n\n"));
     }
 }
 

@@ -206,7 +206,8 @@ impl Talk<'_> {
         }
         let busy = facts::pending_filter(view).filter(|busy| busy.variant == row.id);
         let factor = busy.map_or_else(|| self.factor(row, score), |busy| facts::progress(view, busy));
-        describe::number(&ui, inner, row.id.title, &format!("{time_text}, {factor}"));
+        let both = if factor.is_empty() { time_text } else { format!("{time_text}, {factor}") };
+        describe::number(&ui, inner, row.id.title, &both);
         let at = pos2(inner.right(), title);
         let factor = ui.words(at, Align2::RIGHT_TOP, factor, 25.0 * unit, theme::STRONG);
         let room = factor.left() - inner.left() - GAP * unit;
@@ -234,7 +235,8 @@ impl Talk<'_> {
         }
     }
 
-    /// Returns a text that says how many times as fast as the first available variant of the ladder a variant is.
+    /// Returns a text that says how many times as fast as the first available variant of the ladder a variant is; empty for one
+    /// that was not measured, and for one that other clocks time.
     fn factor(&self, row: &VariantRow, score: Option<&Score>) -> String {
         let is_available = |row: &&&VariantRow| !matches!(row.status, VariantStatus::Unavailable(_));
         let base = self.rows.iter().find(is_available).filter(|_| self.rows.contains(&row));
@@ -245,7 +247,11 @@ impl Talk<'_> {
                 let factor = Comparison::between(base, this).factor;
                 factor.map_or_else(|progress| progress, |factor| format!("{factor} as fast as {}", base.0))
             }
-            None => theme::UNKNOWN.to_owned(),
+            // A factor that will follow is announced; a variant that other clocks time has none.
+            None => match base.filter(|base| score.is_some() && base.id != row.id) {
+                Some(base) => format!("not compared: {} was not measured", base.id),
+                None => String::new(),
+            },
         }
     }
 }

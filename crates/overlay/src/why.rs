@@ -29,14 +29,14 @@ pub struct DeviceFacts {
 
 /// The columns of the table of kernels after the name: heading, width in points, and hover text of each.
 const COLUMNS: [(&str, f32, &str); 6] = [
-    ("ms", 48.0, "Median device time of the kernel"),
+    ("ms", 44.0, "Median device time of the kernel"),
     ("reads", 42.0, "Elements read from global memory or images for each pixel, borders and strips included"),
     ("writes", 42.0, "Elements written to global memory or images for each pixel"),
-    ("barriers", 48.0, "Barriers of the work-group that a work-item passes at most"),
-    ("items", 38.0, "Work-items of a work-group"),
+    ("barriers", 46.0, "Barriers of the work-group that a work-item passes at most"),
+    ("work-group", 64.0, "Work-items of a work-group"),
     (
         "registers",
-        54.0,
+        50.0,
         "Registers of a work-item, where the driver reports them; a sentence names what does not fit into them",
     ),
 ];
@@ -79,6 +79,16 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     };
     let (keys, dots): (Vec<char>, _) = view.variants.iter().filter_map(dot).unzip();
     show_roofline(ui, &Roofline::new(peaks, dots), &keys);
+    let is_uncounted = |row: &&VariantRow| {
+        let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.radius, view.size()));
+        score.is_some() && !keys.contains(&row.id.key)
+    };
+    let uncounted: Vec<&str> = view.variants.iter().filter(is_uncounted).map(|row| row.id.name).collect();
+    if !uncounted.is_empty() && !keys.is_empty() {
+        let names = uncounted.join(", ");
+        let text = format!("Not in the chart, as their bytes and operations are not counted: {names}.");
+        paragraph(ui, &text, theme::WEAK);
+    }
 }
 
 /// Returns sentences that explain the filter's time by measurements; none if nothing can be said. A sentence that needs a peak
@@ -163,7 +173,7 @@ fn peaks_text(facts: &DeviceFacts) -> String {
     let number = |peak| format!("{mark}{}", number(peak));
     let text = |peak: Option<f64>| peak.map_or_else(|| theme::UNKNOWN.to_owned(), number);
     let [copy, read, gflop_s] = [peaks.copy_gb_s, peaks.read_gb_s, peaks.gflop_s].map(text);
-    format!("copy {copy}, read {read} GB/s; {gflop_s} GFLOP/s")
+    format!("copy {copy} GB/s, read {read} GB/s; {gflop_s} GFLOP/s")
 }
 
 /// Returns the texts in a kernel's row of the table, without the name: time, reads and writes per pixel, barriers, group size,
@@ -193,7 +203,9 @@ fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32
     // Height in points of a row of the table of kernels.
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 15.0), Sense::hover());
     let room = rect.width() - COLUMNS.iter().map(|(_, width, _)| width).sum::<f32>();
-    let named = COLUMNS.iter().zip(&cells).map(|((column, ..), cell)| format!("{column} {cell}"));
+    let named = COLUMNS.iter().zip(&cells).map(|((column, ..), cell)| {
+        if *column == "work-group" { format!("{column} of {cell}") } else { format!("{column} {cell}") }
+    });
     let values = named.collect::<Vec<_>>().join(", ");
     let response = response.named(Role::Row, name).valued(|| values);
     let at = (rect.left_center(), Align2::LEFT_CENTER, room);
@@ -226,19 +238,40 @@ fn show_roofline(ui: &mut Ui, roofline: &Roofline, keys: &[char]) {
         pos2(area.right() - 8.0, area.bottom() - MARGINS.1),
     );
     let [left, right, top, bottom] = [plot.left(), plot.right(), plot.top(), plot.bottom()].map(f64::from);
+    // Dots give way to the texts and to each other.
+    let mut taken = Vec::new();
     for mark in roofline.marks((left, right), (bottom, top)) {
-        paint_mark(ui, plot, &mark, keys);
+        taken.extend(paint_mark(ui, plot, &mark, (keys, &taken)));
     }
     let names = roofline.dots.iter().map(|dot| dot.words()).collect::<Vec<_>>().join("; ");
     describe::painted(ui, area, Role::Image, "Roofline", &names);
     for (key, dot) in keys.iter().zip(&roofline.dots) {
         line(ui, &format!("{key}  {}", dot.words()), theme::TEXT);
     }
+    if let Some(above) = roofline.above(|index| keys[index].to_string()) {
+        paragraph(ui, &above, theme::WEAK);
+    }
 }
 
-/// Paints a mark of a roofline (line, dot or text). `keys` are the keys of the dots' variants. The name of a peak never begins
-/// left of the plot.
-fn paint_mark(ui: &Ui, plot: Rect, mark: &Mark, keys: &[char]) {
+/// The radius of a dot in points.
+const DOT: f32 = 7.0;
+
+/// Returns the place of the number of a dot that is at `at`: the nearest one in the plot that no other dot or text has taken.
+fn free_place(at: Pos2, plot: Rect, taken: &[Rect]) -> Pos2 {
+    let around = |place: Pos2| Rect::from_center_size(place, Vec2::splat(2.0 * DOT));
+    let is_free = |place: &Pos2| {
+        plot.expand(DOT).contains(*place) && !taken.iter().any(|other| other.intersects(around(*place)))
+    };
+    let rings = (1..=4).flat_map(|ring| {
+        let far = 2.2 * DOT * ring as f32;
+        (0..8).map(move |turn| at + far * Vec2::angled(turn as f32 * std::f32::consts::FRAC_PI_4))
+    });
+    [at].into_iter().chain(rings).find(is_free).unwrap_or(at)
+}
+
+/// Paints a mark of a roofline (line, dot or text), and returns the place that it takes from the dots after it. `keys` are the
+/// keys of the dots' variants, `taken` the places of the marks before. The name of a peak never begins left of the plot.
+fn paint_mark(ui: &Ui, plot: Rect, mark: &Mark, (keys, taken): (&[char], &[Rect])) -> Option<Rect> {
     let painter = ui.painter();
     match mark {
         Mark::Grid(ends) => _ = painter.line_segment(ends.map(point), Stroke::new(1.0, theme::RULE)),
@@ -258,12 +291,38 @@ fn paint_mark(ui: &Ui, plot: Rect, mark: &Mark, keys: &[char]) {
             let left = if *anchor == Anchor::End { point(*at).x - size.x } else { point(*at).x };
             let corner = pos2(left.max(plot.left() + 4.0), point(*at).y + 3.0 - size.y);
             painter.galley(corner, galley, theme::FILTER);
+            return Some(Rect::from_min_size(corner, size));
         }
         Mark::Dot(at, index) => {
-            // Radius of a dot in points.
-            painter.circle_filled(point(*at), 7.0, theme::SELECT);
-            ui.figures(point(*at), Align2::CENTER_CENTER, keys[*index], 10.5, Color32::BLACK);
+            let place = free_place(point(*at), plot, taken);
+            if place != point(*at) {
+                painter.line_segment([point(*at), place], Stroke::new(1.0, theme::SELECT));
+                painter.circle_filled(point(*at), 2.5, theme::SELECT);
+            }
+            painter.circle_filled(place, DOT, theme::SELECT);
+            ui.figures(place, Align2::CENTER_CENTER, keys[*index], 10.5, Color32::BLACK);
+            return Some(Rect::from_center_size(place, Vec2::splat(2.0 * DOT)));
         }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_that_coincide_stand_side_by_side_and_leave_the_texts_free() {
+        let plot = Rect::from_min_size(pos2(0.0, 0.0), vec2(200.0, 100.0));
+        let text = Rect::from_min_size(pos2(80.0, 30.0), vec2(60.0, 12.0));
+        let mut taken = vec![text];
+        for _ in 0..6 {
+            let place = free_place(pos2(100.0, 50.0), plot, &taken);
+            let around = Rect::from_center_size(place, vec2(14.0, 14.0));
+            assert!(!taken.iter().any(|other| other.intersects(around)), "{place} in {taken:?}");
+            taken.push(around);
+        }
+        assert_eq!(free_place(pos2(20.0, 50.0), plot, &taken), pos2(20.0, 50.0), "where there is room");
     }
 }
 

@@ -55,7 +55,7 @@ impl Player<'_> {
             && let Some((texture, size)) = cx.frames.presenter.screen.filled_texture()
         {
             let rgba = read_texture(&cx.gl_window.gl, texture, size);
-            let picture = cx.or_notify(rgba.map(|rgba| SavedPicture { size, rgba, orientation }));
+            let picture = cx.or_tell(rgba.map(|rgba| SavedPicture { size, rgba, orientation }));
             picture.into_iter().for_each(|picture| self.saves.picture("frame", picture));
         }
 
@@ -73,7 +73,7 @@ impl Player<'_> {
 
         let cx = &mut self.cx;
         if std::mem::take(&mut self.saves.wants_window) {
-            let picture = cx.or_notify(read_window(&cx.gl_window));
+            let picture = cx.or_tell(read_window(&cx.gl_window));
             picture.into_iter().for_each(|picture| self.saves.picture("window", picture));
         }
         let last = cx.args.frames.is_some_and(|n| self.presented + 1 >= n);

@@ -33,7 +33,7 @@ impl Player<'_> {
         let auto = size.and_then(|size| self.cx.frames.filters.workers.auto(size, radius));
         let variant = auto.map_or(chosen, |auto| auto.variant);
         let file = self.kernels.file_to_edit(variant, self.devices.running.kind());
-        if let Some(file) = self.cx.or_notify(file) {
+        if let Some(file) = self.cx.or_tell(file) {
             self.cx.overlay.show_message(format!("Opening {} in your editor", base::text::name(&file)));
             let failed = "The editor could not be started.";
             self.editor = Some(Job::spawn("editor", failed, &self.cx.waker, move |_| edit(&file)));
@@ -43,7 +43,7 @@ impl Player<'_> {
     /// Shows the error of an editor that could not be started, or that has failed.
     pub(super) fn poll_editor(&mut self) {
         if let Some(ended) = Job::take_result(&mut self.editor, Duration::ZERO) {
-            self.cx.or_notify(ended);
+            self.cx.or_tell(ended);
         }
     }
 }
@@ -52,7 +52,9 @@ impl Player<'_> {
 fn edit(file: &Path) -> Result<()> {
     let failed = |why: String| {
         let what = format!("'{}' could not be opened in an editor.", file.display());
-        Error::new(what, why, "Set VISUAL to your editor, or open the file in it yourself.")
+        let hint = "Open this file in any editor: what is saved is built and shown at once, without a restart. For the key E set \
+                    VISUAL to your editor before clreel starts.";
+        Error::new(what, why, hint)
     };
     if !file.is_file() {
         return Err(failed("The folder has no such file, so the built-in one is used.".to_owned()));

@@ -110,6 +110,10 @@ impl Player<'_> {
                 let next = variant_after(&rows, cx.chosen(), steps);
                 next.into_iter().for_each(|id| self.act(Action::SetVariant(id)));
             }
+            Action::ChangeMovie(step) if movies.playlist.count() < 2 && !movies.playlist.is_opening() => {
+                let which = if step > 0 { "next" } else { "previous" };
+                cx.overlay.show_message(format!("There is no {which} movie: the list has only this one"));
+            }
             Action::ChangeMovie(step) => movies.playlist.go(step),
             Action::SetCorrection(sliders) => {
                 self.sliders = sliders.limited();
@@ -178,6 +182,7 @@ impl Player<'_> {
             }
             Action::Leave if cx.overlay.switches.keys => cx.overlay.switches.keys = false,
             Action::Leave if cx.overlay.is_talk_visible() => cx.overlay.toggle_talk(),
+            Action::Leave if cx.notices.dismiss_passing() => {}
             Action::Leave if cx.overlay.panels.is_frozen() => cx.overlay.panels.unfreeze(),
             Action::Leave => cx.gl_window.window.set_fullscreen(None),
             Action::ToggleMute => {
@@ -201,9 +206,13 @@ impl Player<'_> {
             }
             Action::ShowFiles => cx.overlay.path_prompt.open(PathPurpose::Movie),
             Action::Open(path) => movies.playlist.open_typed(&path),
-            Action::CompareWith => self.saved_run.toggle(cx),
+            Action::CompareWith => cx.overlay.path_prompt.open(PathPurpose::Run),
+            Action::EndComparison => self.saved_run.end(),
             Action::OpenRun(path) => self.saved_run.open(&path, cx),
-            Action::Complete(typed) => movies.completion = Some(completion::start(typed, &cx.waker)),
+            Action::Complete(typed) => {
+                movies.completion =
+                    Some(completion::start(typed, cx.overlay.path_prompt.purpose(), &cx.waker));
+            }
             Action::ToggleOverlay => cx.overlay.toggle_visible(),
             Action::ToggleTalk => cx.overlay.toggle_talk(),
             Action::ToggleKeys => cx.overlay.switches.keys ^= true,

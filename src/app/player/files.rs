@@ -30,7 +30,7 @@ impl Player<'_> {
     /// Shows messages about files that were saved since the last call, and writes the settings if they have changed.
     pub(super) fn update_saved_files(&mut self) {
         for saved in self.saves.take_finished(false) {
-            if let Some(paths) = self.cx.or_notify(saved) {
+            if let Some(paths) = self.cx.or_tell(saved) {
                 let text = format!("Saved {}", names(&paths));
                 print_message(&text);
                 self.cx.overlay.show_message(text);
@@ -91,7 +91,7 @@ impl Player<'_> {
         let at = (self.cx.frames.choice.filter().1, screen.size().unwrap_or_default());
         let device = self.devices.running.info.as_ref();
         let export = LadderExport::new(recorder, device, &self.saved_run.columns, at);
-        let Some(export) = self.cx.or_notify(export) else { return };
+        let Some(export) = self.cx.or_tell(export) else { return };
         let write = move |paths: &[PathBuf]| {
             let [csv, svg, png] = paths else { return Ok(()) };
             for (path, text) in [(csv, export.csv()), (svg, export.svg())] {
@@ -111,7 +111,7 @@ impl Player<'_> {
     }
 
     /// Returns the properties of the movie, the device and the filter for the header of the statistics.
-    fn export_context(&self) -> ExportContext {
+    pub(super) fn export_context(&self) -> ExportContext {
         let (facts, running) = (self.movies.scenes.facts(), &self.devices.running);
         let (variant, radius) = self.cx.frames.choice.filter();
         // The kernel files with which the recorded frames were filtered.

@@ -107,6 +107,16 @@ impl PlayerContext<'_> {
         result.map_err(|error| self.notify(error, false)).ok()
     }
 
+    /// Returns the value of the result of an action of the user. If it is an error, shows a banner for a while and returns
+    /// `None`.
+    fn or_tell<T>(&mut self, result: Result<T>) -> Option<T> {
+        let show = |error| {
+            self.notices.add_passing(error, false);
+            self.repaints.redraw_soon();
+        };
+        result.map_err(show).ok()
+    }
+
     /// Opens the gates of those background measurements that may run now, and closes the others.
     fn update_lane(&mut self, devices: &Devices) {
         let frames = &self.frames;
@@ -284,6 +294,7 @@ impl<'a> Player<'a> {
             player.cx.overlay.toggle_talk();
         }
         player.cx.overlay.path_prompt.recent = settings.recent_files;
+        player.cx.overlay.path_prompt.clip = video::bundled_clip().ok();
         if is_open {
             player.movies.note_recent(&mut player.cx);
         }
@@ -353,9 +364,13 @@ impl<'a> Player<'a> {
         if self.surface.fonts.poll(&self.surface.egui) {
             cx.repaints.redraw_soon();
         }
+        let (has_left, next) = cx.notices.expire();
+        next.into_iter()
+            .chain(has_left.then_some(Duration::ZERO))
+            .for_each(|wait| cx.repaints.redraw_within(wait));
         self.update_saved_files();
         self.poll_editor();
-        self.saved_run.update(&mut self.cx);
+        self.update_saved_run();
         let Self { movies, devices, kernels, cx, .. } = self;
         self.sound.update(cx);
         let (readings, levels) = (cx.overlay.needs_readings(), cx.overlay.switches.levels);

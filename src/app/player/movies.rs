@@ -81,7 +81,11 @@ impl Movies {
                 return Err(error);
             }
             Some(Err(error)) => {
-                cx.notify(error, true);
+                match self.playlist.has_request {
+                    true => cx.notices.add_passing(error, true),
+                    false => cx.notices.add(error, true),
+                }
+                cx.repaints.redraw_soon();
                 None
             }
             None => None,

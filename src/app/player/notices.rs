@@ -16,6 +16,16 @@ pub(super) fn is_same_error(one: &Error, other: &Error) -> bool {
 pub(super) struct Notices {
     /// All shown error banners, oldest first.
     pub all: Vec<Notice>,
+    /// The errors about actions of the user, oldest first, each with the time at which its banner leaves.
+    passing: Vec<(Error, Instant)>,
+}
+
+/// The greatest number of banners about actions of the user.
+const MAX_PASSING: usize = 3;
+
+/// Returns the time for which a banner about an action of the user is shown, so that it can be read.
+fn reading_time(error: &Error) -> Duration {
+    Duration::from_secs(10) + Duration::from_millis(60) * error.to_string().chars().count() as u32
 }
 
 impl Notices {
@@ -26,6 +36,36 @@ impl Notices {
             print_message(&error);
             self.all.push(Notice { error, serious });
         }
+    }
+
+    /// Shows a banner for an error about an action of the user. It leaves after a while, or when there are newer ones.
+    pub(super) fn add_passing(&mut self, error: Error, serious: bool) {
+        let leaves_at = Instant::now() + reading_time(&error);
+        self.passing.retain(|(shown, _)| !is_same_error(shown, &error));
+        self.passing.push((error.clone(), leaves_at));
+        self.add(error, serious);
+        if self.passing.len() > MAX_PASSING {
+            let (oldest, _) = self.passing.remove(0);
+            self.hide(&oldest);
+        }
+    }
+
+    /// Removes the banners about actions of the user whose time is over. Returns true if there were any, and the time until the
+    /// next one leaves.
+    pub(super) fn expire(&mut self) -> (bool, Option<Duration>) {
+        let now = Instant::now();
+        let over: Vec<_> = self.passing.extract_if(.., |(_, leaves_at)| *leaves_at <= now).collect();
+        over.iter().for_each(|(error, _)| self.hide(error));
+        let next = self.passing.iter().map(|(_, leaves_at)| leaves_at.saturating_duration_since(now)).min();
+        (!over.is_empty(), next)
+    }
+
+    /// Removes all banners about actions of the user. Returns false if there were none.
+    pub(super) fn dismiss_passing(&mut self) -> bool {
+        let passing = std::mem::take(&mut self.passing);
+        let before = self.all.len();
+        passing.iter().for_each(|(error, _)| self.hide(error));
+        self.all.len() < before
     }
 
     /// Removes the banners that show this error.
@@ -79,5 +119,29 @@ impl Repaints {
     /// Clears all requests, because the window is being redrawn.
     pub(super) fn clear(&mut self) {
         (self.next_redraw, self.last_drawn) = (None, Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_about_actions_do_not_pile_up_and_leave_the_others() {
+        let error = |n: usize| Error::new(format!("Error {n}."), "Reason.", "");
+        let mut notices = Notices::default();
+        let shown = |notices: &Notices| -> Vec<String> {
+            notices.all.iter().map(|notice| notice.error.what.clone()).collect()
+        };
+        notices.add(error(0), true);
+        (1..=5).chain([5, 4]).for_each(|n| notices.add_passing(error(n), false));
+        assert_eq!(shown(&notices), ["Error 0.", "Error 3.", "Error 4.", "Error 5."]);
+        assert!(notices.expire().1.is_some_and(|left| left > Duration::from_secs(9)));
+        notices.passing[0].1 = Instant::now();
+        assert!(notices.expire().0);
+        assert_eq!(shown(&notices), ["Error 0.", "Error 4.", "Error 5."]);
+        // Esc removes them, and has its other meanings once there are none.
+        assert!(notices.dismiss_passing() && !notices.dismiss_passing());
+        assert_eq!(shown(&notices), ["Error 0."]);
     }
 }

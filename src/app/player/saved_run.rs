@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::*;
 use crate::app::playlist::typed_path;
+use crate::app::saved_run;
 use ladder::results::Report;
-use overlay::{LadderColumn, PathPurpose};
+use overlay::{LadderColumn, Verdicts};
 
 /// The saved run whose times the ladder shows, and the job that reads it.
 #[derive(Default)]
@@ -13,16 +14,41 @@ pub(super) struct SavedRun {
     /// The columns of the run; empty if there is none.
     pub columns: Vec<LadderColumn>,
     reading: Option<Job<Vec<LadderColumn>>>,
+    /// The job that compares the times of the window with those of each column.
+    comparing: Option<Job<Vec<Verdicts>>>,
+    /// The number of presented frames at which a comparison was begun last, with its radius; and its time.
+    compared: Option<((u64, u32), Instant)>,
+}
+
+/// The least time between two comparisons.
+const COMPARE_EVERY: Duration = Duration::from_secs(1);
+
+impl Player<'_> {
+    /// Takes the saved run once it was read, or shows the error; and compares the times of the window with it once a second.
+    pub(super) fn update_saved_run(&mut self) {
+        self.saved_run.update(&mut self.cx);
+        let radius = self.cx.frames.choice.filter().1;
+        let now = (self.presented, radius);
+        let is_due = |(before, at): (_, Instant)| before != now && at.elapsed() >= COMPARE_EVERY;
+        let run = &self.saved_run;
+        if run.columns.is_empty() || run.comparing.is_some() || !run.compared.is_none_or(is_due) {
+            return;
+        }
+        let Some(size) = self.cx.frames.presenter.screen.size() else { return };
+        let report = saved_run::current_results(&self.cx.frames.recorder, &self.export_context(), radius);
+        let columns = run.columns.clone();
+        let compare =
+            move |_: &_| Ok(columns.iter().map(|column| column.compare(&report, (radius, size))).collect());
+        self.saved_run.compared = Some((now, Instant::now()));
+        let failed = "The saved run could not be compared.";
+        self.saved_run.comparing = Some(Job::spawn("compare-run", failed, &self.cx.waker, compare));
+    }
 }
 
 impl SavedRun {
-    /// Asks the user for a saved run; if there is one, removes it.
-    pub(super) fn toggle(&mut self, cx: &mut PlayerContext) {
-        if self.columns.is_empty() {
-            cx.overlay.path_prompt.open(PathPurpose::Run);
-        } else {
-            *self = Self::default();
-        }
+    /// Removes the columns of the saved run.
+    pub(super) fn end(&mut self) {
+        *self = Self::default();
     }
 
     /// Starts to read the saved run at a path that the user has typed.
@@ -34,10 +60,20 @@ impl SavedRun {
     }
 
     /// Takes the saved run once it was read, or shows the error.
-    pub(super) fn update(&mut self, cx: &mut PlayerContext) {
+    fn update(&mut self, cx: &mut PlayerContext) {
         if let Some(read) = Job::take_result(&mut self.reading, Duration::ZERO) {
-            self.columns = cx.or_notify(read).unwrap_or_default();
+            // What cannot be read leaves the run before.
+            if let Some(columns) = cx.or_tell(read) {
+                *self = Self { columns, ..Self::default() };
+            }
             cx.repaints.redraw_soon();
+        }
+        if let Some(compared) = Job::take_result(&mut self.comparing, Duration::ZERO) {
+            let verdicts = cx.or_tell(compared).unwrap_or_default();
+            for (column, verdicts) in self.columns.iter_mut().zip(verdicts) {
+                column.verdicts = verdicts;
+            }
+            cx.repaints.redraw_with_next_frame();
         }
     }
 }

@@ -26,7 +26,7 @@ const DIGITS: usize = 3;
 /// The maximum number of significant digits of a median of fewer than [`MIN_SAMPLES`] samples.
 const FEW_DIGITS: usize = 2;
 
-/// The reasons why a series is noisy: at least one of `few`, `spread` and `others` is set.
+/// The reasons why a series is noisy: at least one of `few`, `spread` and `others` is set, unless they are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Noise {
     /// The number of samples if there are too few; otherwise `None`.
@@ -45,6 +45,12 @@ impl Noise {
     pub fn of(series: &Series, others: Option<f64>) -> Option<Self> {
         let Series { p50, p95, p50_low, p50_high, n, .. } = *series;
         Self::from_percentiles((p50, p95), (p50_low, p50_high), n, others)
+    }
+
+    /// Returns the noise of a series that is known to be noisy, although neither its times nor the load say why.
+    pub fn without_reason(series: &Series) -> Self {
+        let digits = interval_digits(series.p50, (series.p50_low, series.p50_high), series.n);
+        Self { digits, ..Self::default() }
     }
 
     /// Returns the noise of `n` samples from their median and 95th percentile; `None` if they are not noisy. `interval` has the
@@ -159,8 +165,10 @@ impl fmt::Display for Noise {
         ];
         let sentence = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
         let mut chars = sentence.chars();
-        let first = chars.next().map(|c| c.to_ascii_uppercase()).unwrap_or_default();
-        write!(f, "{first}{}.", chars.as_str())
+        match chars.next() {
+            Some(first) => write!(f, "{}{}.", first.to_ascii_uppercase(), chars.as_str()),
+            None => Ok(()),
+        }
     }
 }
 

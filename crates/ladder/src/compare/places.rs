@@ -39,7 +39,7 @@ impl<'a> Place<'a> {
         let is_verified = self.row.outcome == "ok" && !self.row.checked.is_empty();
         let times = self.row.samples.as_ref().filter(|_| is_verified || self.is_peak)?.times();
         let series = Series::of(&times).filter(|series| series.min > 0.0)?;
-        Some(Times { series, is_noisy: self.row.noisy.0.is_some() })
+        Some(Times { series, is_noisy: self.row.noise().is_some() || self.row.noisy.0.is_some() })
     }
 
     /// Returns the share of the machine's CPU time that other processes used while the row was measured, from 0 to 1; 0 if it

@@ -5,9 +5,13 @@ use base::timing::believed;
 use ladder::results::RowReport;
 
 use crate::prelude::*;
+use crate::words;
 
 /// The font size of names in points, and the space after them.
 const NAME_FONT_AND_GAP: (f32, f32) = (12.0, 10.0);
+/// The hover text of the row whose name is in parentheses.
+const PEAK: &str = "In parentheses: no variant, but the plainest kernel for this work, such as a copy, whose speed bounds that \
+                    of the variants where caches do not help.";
 /// Widths in points of the three columns of numbers after the bars.
 const FIGURE_WIDTHS: [f32; 3] = [62.0, 56.0, 92.0];
 /// The thickness of a bar in points.
@@ -79,7 +83,7 @@ pub(super) fn show(ui: &mut Ui, peak: Option<&RowReport>, rows: &[RowReport], se
         let bar = row
             .ms()
             .filter(|_| all.len() > 1)
-            .map(|ms| (bar_length(ms, &all), is_peak, row.noisy.0.is_some()));
+            .map(|ms| (bar_length(ms, &all), is_peak, row.noise().is_some()));
         let name = if is_peak { format!("({})", row.id) } else { row.id.clone() };
         let color = match is_peak {
             _ if row.is_wrong() => theme::ERROR,
@@ -100,7 +104,8 @@ pub(super) fn show(ui: &mut Ui, peak: Option<&RowReport>, rows: &[RowReport], se
                 let [p50, min, p95] =
                     [time.p50, time.min, time.p95].map(|ms| believed(ms, &[row.precision()]));
                 let chosen = row.chosen.as_ref().map(|chosen| format!("{chosen}\n")).unwrap_or_default();
-                let noisy = row.noisy.0.as_ref().map(|why| format!("\nNoisy: {why}")).unwrap_or_default();
+                let noisy =
+                    row.noise().map(|why| format!("\n{}", words::noise_text(&why))).unwrap_or_default();
                 Some(format!(
                     "{chosen}{clock} in ms, {} runs: p50 {p50}, min {min}, p95 {p95}{noisy}",
                     time.n
@@ -108,8 +113,9 @@ pub(super) fn show(ui: &mut Ui, peak: Option<&RowReport>, rows: &[RowReport], se
             }
             None => row.reason.clone(),
         };
-        if let Some(hover) = hover {
-            response.explain(hover);
+        let hover: Vec<String> = is_peak.then(|| PEAK.to_owned()).into_iter().chain(hover).collect();
+        if !hover.is_empty() {
+            response.explain(hover.join("\n"));
         }
     }
 }

@@ -300,7 +300,43 @@ fn files_are_chosen_from_the_list_by_keys_and_mouse() {
         fixture.overlay.path_prompt.complete("../", "../".into(), "../".into(), names());
         fixture.settle();
         assert_eq!(fixture.click("run.json"), [Action::OpenRun("../run.json".into())], "{size}");
+        // A comparison is ended by the first line only.
+        fixture.saved_columns = super::scoreboard::compared(size).saved_columns.clone();
+        fixture.overlay.path_prompt.open(PathPurpose::Run);
+        fixture.settle();
+        press(&mut fixture, Key::ArrowDown);
+        assert_eq!(press(&mut fixture, Key::Enter), [Action::EndComparison], "{size}");
+        assert!(!fixture.overlay.path_prompt.is_open());
     }
+}
+
+#[test]
+fn the_only_file_that_is_left_is_opened_and_the_bundled_clip_is_a_recent_one() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let enter = |fixture: &mut Fixture| {
+        [true, false].map(|pressed| fixture.pass(vec![key(Key::Enter, pressed)])).concat()
+    };
+    let list = |fixture: &mut Fixture, typed: &str, names: &[&str]| {
+        fixture.pass(vec![Event::Text(typed.into())]);
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        fixture.overlay.path_prompt.complete(typed, typed.into(), "/a/".into(), names);
+    };
+    fixture.overlay.path_prompt.open(PathPurpose::Movie);
+    fixture.pass(vec![]);
+    list(&mut fixture, "/a/m.", &["m.mp4", "m.png"]);
+    assert_eq!(enter(&mut fixture), [Action::Open("/a/m.mp4".into())]);
+    // Of several, none is meant.
+    fixture.overlay.path_prompt.open(PathPurpose::Movie);
+    fixture.pass(vec![]);
+    list(&mut fixture, "/a/n", &["n1.mp4", "n2.mp4"]);
+    assert_eq!(enter(&mut fixture), [Action::Open("/a/n".into())]);
+
+    fixture.overlay.path_prompt.clip = Some("/share/clip.mp4".into());
+    fixture.overlay.path_prompt.recent = vec!["/old/one.mkv".into()];
+    fixture.overlay.path_prompt.open(PathPurpose::Movie);
+    fixture.settle();
+    fixture.assert_shows(&["Recent", "/old/one.mkv", "Folder /a/"]);
+    assert_eq!(fixture.click("The bundled clip"), [Action::Open("/share/clip.mp4".into())]);
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn pictures_of_eleven_states() {
         ("talk", super::talk::talk(vec2(1280.0, 720.0))),
         ("wipe", super::mouse::wiped(vec2(1280.0, 720.0))),
         ("files", files()),
-        ("compared", super::scoreboard::compared(vec2(1280.0, 720.0))),
+        ("compared", super::scoreboard::judged(vec2(1280.0, 720.0))),
         ("stages-roofline", super::why::explained(vec2(1280.0, 1000.0))),
     ];
     for (name, mut fixture) in states {

@@ -119,6 +119,28 @@ pub(super) fn compared(size: Vec2) -> Fixture<'static> {
     fixture
 }
 
+/// Returns a saved run with a device of this name, whose times are those of [`saved_run`] times a factor, with samples.
+fn saved_samples(factor: f64, device: &str) -> ladder::results::Report {
+    let mut report = saved_run();
+    report.devices[0].properties.insert("name".into(), device.into());
+    let saved = &mut report.devices[0].runs[0].variants[0];
+    let times = (0..60).map(|n| Some(factor * (900.0 + f64::from(n % 3)))).collect();
+    saved.samples = Some(ladder::results::Samples { wall_ms: times, ..Default::default() });
+    saved.checked = vec![base::verify::Checked::default()];
+    report
+}
+
+/// Returns an overlay with a saved run as the second column of the ladder, and a verdict on `naive`.
+pub(super) fn judged(size: Vec2) -> Fixture<'static> {
+    let mut fixture = Fixture::new(size);
+    let [saved, now] = [0.8, 1.0].map(|factor| saved_samples(factor, "Device"));
+    fixture.saved_columns = LadderColumn::of_report("run.json", &saved).unwrap();
+    let verdicts = fixture.saved_columns[0].compare(&now, (7, (1280, 720)));
+    fixture.saved_columns[0].verdicts = verdicts;
+    fixture.settle();
+    fixture
+}
+
 #[test]
 fn a_saved_run_and_another_device_stand_beside_the_times_of_the_device_in_use() {
     let mut fixture = compared(SIZES[0]);
@@ -141,8 +163,19 @@ fn a_saved_run_and_another_device_stand_beside_the_times_of_the_device_in_use() 
     fixture.device = Some(second);
     fixture.wait(1.0);
     let first = row(&fixture, named("flat"));
-    assert_eq!(first[2..], ["\u{2013}", "\u{2013}", "8.45 ms"], "{first:?}");
+    assert_eq!(first[2..], ["8.45 ms", "\u{2013}", "\u{2013}"], "{first:?}");
     fixture.assert_shows(&["Second, 2 cores", "2026-11-29", "Xeon, 2 cores"]);
+    // A device keeps its column when it is used again.
+    let heads = ["Xeon, 2 cores", "2026-11-29"];
+    let places = |fixture: &Fixture| heads.map(|head| fixture.find(head).unwrap().right());
+    let before = places(&fixture);
+    assert!(before[0] < before[1]);
+    fixture.recorder.shown.device_changed(3, Some(pocl()));
+    fixture.device = Some(pocl());
+    fixture.wait(1.0);
+    let after = places(&fixture);
+    assert!(after[0] < after[1], "{after:?}");
+    assert_eq!(row(&fixture, named("flat"))[2], "8.45 ms");
 
     // What cannot be compared is refused with a sentence.
     let other = ladder::results::Report { ladder: "matmul".into(), ..saved_run() };
@@ -150,6 +183,59 @@ fn a_saved_run_and_another_device_stand_beside_the_times_of_the_device_in_use() 
     assert!(error.why.contains("the ladder 'matmul'"), "{error}");
     let empty = ladder::results::Report { devices: Vec::new(), ..saved_run() };
     assert!(LadderColumn::of_report("run.json", &empty).unwrap_err().why.contains("no times"));
+}
+
+#[test]
+fn a_noisy_saved_time_has_the_same_mark_as_in_the_lab() {
+    let why = || base::timing::noise::Noisy(Some("Other processes used 40 % of the machine.".into()));
+    for (noisy, others) in [(why(), Some(0.4)), (why(), None), (Default::default(), Some(0.4))] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        let mut report = saved_run();
+        let saved = &mut report.devices[0].runs[0].variants[0];
+        (saved.noisy, saved.others) = (noisy, others);
+        let in_lab = base::timing::believed(901.0, &[saved.precision()]);
+        fixture.saved_columns = LadderColumn::of_report("run.json", &report).unwrap();
+        fixture.pass(vec![]);
+        assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms", "~901 ms"]);
+        assert_eq!(in_lab, "~901");
+    }
+}
+
+#[test]
+fn a_saved_run_has_a_verdict_on_each_row() {
+    let with = saved_samples;
+    let value = |fixture: &Fixture| {
+        fixture.harness.query_all_by_label("naive").find_map(|node| node.value()).unwrap_or_default()
+    };
+    let at = (7, (1280, 720));
+    let mut fixture = Fixture::new(SIZES[0]);
+    let columns = LadderColumn::of_report("run.json", &with(1.0, "D")).unwrap();
+    for (now, short, sentence) in [
+        (with(1.5, "D"), Some("1.50\u{d7} slower"), "now 1.50\u{d7} slower, 1."),
+        (with(1.0, "D"), Some("no difference"), "no difference shown"),
+        (with(1.5, "E"), None, "other device: 'D' and 'E'"),
+    ] {
+        let verdicts = columns[0].compare(&now, at);
+        fixture.saved_columns = vec![LadderColumn { verdicts, ..columns[0].clone() }];
+        fixture.settle();
+        let texts = row(&fixture, named("naive"));
+        assert_eq!(
+            texts
+                .iter()
+                .find(|text| text.contains("slower") || text.contains("difference"))
+                .map(String::as_str),
+            short,
+            "{texts:?}"
+        );
+        // Screen readers read it, and the hover text has it in full.
+        let value = value(&fixture);
+        assert!(value.contains(sentence), "{value}");
+        fixture.hover(fixture.button("naive").unwrap().center());
+        fixture.assert_contains(&[&format!("Against this run: {sentence}")]);
+    }
+    // The verdict is of this radius only.
+    fixture.set(|f| f.radius = 3);
+    assert!(!value(&fixture).contains("other device"));
 }
 
 #[test]
@@ -333,7 +419,7 @@ fn the_rungs_stand_in_groups_and_the_cells_of_a_small_window_have_times() {
     let mut fixture = Fixture::new(SIZES[1]);
     fixture.assert_shows(&["845 ms", "8.45 ms"]);
     fixture.set(|f| f.radius = 3);
-    fixture.assert_shows(&["845 at r = 7"]);
+    fixture.assert_shows(&["845 r=7"]);
 }
 
 #[test]

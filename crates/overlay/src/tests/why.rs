@@ -77,7 +77,7 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
     fixture.assert_shows(&[
         "8.00 MB to move, 0.947 GB/s, 2 % of the copy",
         "14.2 GFLOP/s, 1 % of the peak",
-        "copy ~50.0, read \u{2013} GB/s; ~1,000 GFLOP/s",
+        "copy ~50.0 GB/s, read \u{2013} GB/s; ~1,000 GFLOP/s",
         "255",
         "Each pixel is read 30 times; 2 % of the copy's bandwidth.",
         "copy: 50.0 GB/s",

@@ -228,7 +228,7 @@ impl LiveKernels {
         }
         if let Some(copied) = Job::take_result(&mut self.copying, Duration::ZERO) {
             is_new = true;
-            if let Some(folder) = cx.or_notify(copied) {
+            if let Some(folder) = cx.or_tell(copied) {
                 cx.overlay.show_message(format!("Kernels to edit: {}", base::text::name(&folder)));
                 self.watch(&folder, &cx.sources, &cx.waker);
             }

@@ -31,6 +31,8 @@ pub(super) struct Storage {
     /// The job that writes the texts of a version to the files in the folder. Its result: the texts that were in the folder
     /// before (`None` if no existing file was replaced), and the names of the files.
     writing: Option<Job<(Option<Sources>, Vec<String>)>>,
+    /// The words before the names of the written files in the message, such as "Restored version 2".
+    written: String,
 }
 
 /// Formats a time as local time, such as "2026-11-27 14:03".
@@ -60,14 +62,14 @@ impl Storage {
         let mut is_new = self.take_earlier(versions, Duration::ZERO);
         if let Some(written) = Job::take_result(&mut self.writing, Duration::ZERO) {
             is_new = true;
-            if let Some((before, files)) = cx.or_notify(written) {
+            if let Some((before, files)) = cx.or_tell(written) {
                 if let Some(before) = before {
                     versions.keep_replaced(before);
                 }
                 versions.shown.diff = None;
                 cx.overlay.show_message(match files.as_slice() {
                     [] => "The files have these texts already".to_owned(),
-                    files => format!("Written: {}", files.join(", ")),
+                    files => format!("{}: {} written to the folder", self.written, files.join(", ")),
                 });
             }
         }
@@ -115,16 +117,19 @@ impl Storage {
     }
 
     /// Starts to write files in the watched folder. `texts` receives the current sources in the folder, and returns the names
-    /// and texts of the files to write. If that replaces existing files, their texts are stored first.
+    /// and texts of the files to write. If that replaces existing files, their texts are stored first. `written` are the words
+    /// before the names of the files in the message.
     fn write(
         &mut self,
         versions: &Versions,
         cx: &PlayerContext,
+        written: String,
         texts: impl FnOnce(&Sources) -> Vec<(String, String)> + Send + 'static,
     ) {
         if self.writing.is_some() {
             return;
         }
+        self.written = written;
         let (folder, history) = (self.folder.clone(), self.history.clone());
         let exact = versions.kept.iter().filter(|kept| kept.is_exact()).map(|kept| kept.hash);
         let exact: BTreeSet<u64> = exact.collect();
@@ -218,8 +223,9 @@ impl LiveKernels {
 
     /// Starts to write the texts of a version to the files in the folder, so that this version is restored.
     pub(crate) fn restore(&mut self, id: VersionId, cx: &PlayerContext) {
-        let Some(wanted) = self.versions.find(id).map(|(sources, _)| sources.clone()) else { return };
-        self.storage.write(&self.versions, cx, move |before| texts_to_restore(&wanted, before));
+        let Some((wanted, name)) = self.versions.find(id) else { return };
+        let (wanted, written) = (wanted.clone(), format!("Restored {name}"));
+        self.storage.write(&self.versions, cx, written, move |before| texts_to_restore(&wanted, before));
     }
 
     /// Starts to save the chosen variant's kernel file in a version as the user's own kernel.
@@ -231,7 +237,9 @@ impl LiveKernels {
         let text = found.and_then(|((sources, _), file)| sources.text(file).ok());
         match text {
             Some(text) => {
-                self.storage.write(&self.versions, cx, move |_| vec![(OWN_FILE.to_owned(), own_text(&text))])
+                let written = "Saved as your own kernel".to_owned();
+                self.storage
+                    .write(&self.versions, cx, written, move |_| vec![(OWN_FILE.to_owned(), own_text(&text))])
             }
             None => cx.overlay.show_message(format!("'{chosen}' has no kernel file in that version.")),
         }
@@ -243,7 +251,7 @@ impl LiveKernels {
             true => Vec::new(),
             false => vec![(OWN_FILE.to_owned(), OWN_TEMPLATE.to_owned())],
         };
-        self.storage.write(&self.versions, cx, texts);
+        self.storage.write(&self.versions, cx, "A first kernel of your own".to_owned(), texts);
     }
 }
 
