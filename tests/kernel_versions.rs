@@ -75,8 +75,8 @@ fn folder_and_versions_outlive_the_window_and_a_version_is_restored() {
     assert_eq!(folders[0].as_str(), kernels(&folder).to_str(), "{folders}");
     // The next start runs the built-in kernels and offers the folder.
     let mut session = Session::start(&display, &mut window(&display, &folder));
-    wait_for_panel(&mut session, false, "clreel-kernels: edits of 1 file");
-    session.click_until("Reopen", "Edit the files in");
+    wait_for_panel(&mut session, false, "edits of 1 file, last change");
+    session.click_until("Open clreel-kernels", "Edit the files in");
     session.wait_for_text("03_flat.cl: exact");
     session.wait_for_version(1, "flat exact");
     // The text of the older one is compared and restored; the present one stays a version.

@@ -96,8 +96,8 @@ impl LadderColumn {
     /// that other clocks measure, and while too few frames are measured.
     pub(crate) fn factor(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<(f64, String, VariantId)> {
         let (base, this) = (self.baseline(at)?, self.score(id, at)?);
-        let text =
-            matches!(id.work, Work::Kernels(_)).then(|| Comparison::between(base, (id, this)).factor)?;
+        let text = matches!(id.work, Work::Kernels(_))
+            .then(|| Comparison::between((base.0.name, base.1), (id.name, this)).factor)?;
         Some((base.1.ms / this.ms, text.ok()?, base.0))
     }
 }
