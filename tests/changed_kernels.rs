@@ -745,7 +745,7 @@ fn every_edit_is_validated_and_shown_while_the_movie_plays() {
         // A wipe with a version that differs.
         let at = places(&mut session, "3")[1];
         session.click_at(at);
-        session.wait_for_text("flat (version 3) r=2");
+        session.wait_for_text("flat r=2, version 3");
         session.press_until_title("w", "flat, r=2");
         // The result is shown beside the kernels that were checked.
         let at = places(&mut session, "1")[0];

@@ -314,7 +314,8 @@ fn side_text(sides: [bool; 2]) -> Option<&'static str> {
     }
 }
 
-/// Draws the background of a variant's button, with a mark at the edge of each side of the wipe that the variant filters. Returns the widget, and true if the variant is selected.
+/// Draws the background of a variant's button, with a mark at the edge of each side of the wipe that the variant filters. Returns
+/// the widget, and true if the variant is the one that keys change.
 pub(super) fn variant_ground(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow) -> (Response, bool) {
     let can = !matches!(row.status, VariantStatus::Unavailable(_));
     let sense = if can { Sense::click() } else { Sense::hover() };

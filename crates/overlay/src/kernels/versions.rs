@@ -139,7 +139,8 @@ fn speed_text(speed: &Speed) -> (Color32, String, String) {
                 theme::WEAK,
                 format!("timing against version {before}{pairs}{waits}\u{2026}"),
                 format!(
-                    "Versions {before} and this one are timed in turns on the frame on the screen. While the movie plays, the device is left to it most of the time: a pause (Space) is faster."
+                    "Versions {before} and this one are timed in turns on the frame on the screen. \
+                     While the movie plays, it has the device most of the time: a pause (Space) is faster."
                 ),
             )
         }

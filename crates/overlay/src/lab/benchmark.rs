@@ -73,8 +73,8 @@ impl Benchmark {
 }
 
 impl Lab {
-    /// Returns the results of the box filter as Markdown: for one radius, a table with a column for each device; for several radii, a table for
-    /// each device with a column for each radius.
+    /// Returns the results of the box filter as Markdown: for one radius, a table with a column for each device; for several
+    /// radii, a table for each device with a column for each radius.
     fn markdown(&self) -> String {
         let mut out = format!("Box filter, {}, median ms\n", self.benchmark.frame.words());
         let mut write = |title: &str, columns: &[(String, usize, u32)]| {
