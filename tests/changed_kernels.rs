@@ -745,7 +745,7 @@ fn every_edit_is_validated_and_shown_while_the_movie_plays() {
         // A wipe with a version that differs.
         let at = places(&mut session, "3")[1];
         session.click_at(at);
-        session.wait_for_text("flat (version 3) r=2");
+        session.wait_for_text("flat r=2, version 3");
         session.press_until_title("w", "flat, r=2");
         // The result is shown beside the kernels that were checked.
         let at = places(&mut session, "1")[0];
@@ -930,15 +930,15 @@ fn versions_are_timed_in_turns() {
     let trace = folder.file("trace.json");
     let mut session = start_with_panel(&display, &folder, &["--trace", trace.to_str().unwrap()]);
     save(&folder, FLAT, &(kernel(FLAT) + "// edited\n"));
-    wait_for_speed(&mut session, 2, "no difference shown (below ");
+    wait_for_speed(&mut session, 2, "no difference shown against version 1 (below ");
     let begins = "    ushort4 sum = 0;";
     let slow = "    for (volatile int i = 0; i < 300; i++) ;";
     save(&folder, FLAT, &flat(begins, &format!("{slow}\n{begins}")));
-    wait_for_speed(&mut session, 3, "× slower, ");
+    wait_for_speed(&mut session, 3, "× slower than version 2, ");
     save(&folder, FLAT, &(kernel(FLAT) + "// fast\n"));
-    wait_for_speed(&mut session, 4, "× faster, ");
+    wait_for_speed(&mut session, 4, "× faster than version 3, ");
     // The marks of the other versions stay; one whose output differs has none.
-    wait_for_speed(&mut session, 3, "× slower, ");
+    wait_for_speed(&mut session, 3, "× slower than version 2, ");
     save(&folder, FLAT, &flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)")));
     session.wait_for_version(5, "flat differs in");
     let texts = session.texts();

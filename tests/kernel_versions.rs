@@ -75,8 +75,8 @@ fn folder_and_versions_outlive_the_window_and_a_version_is_restored() {
     assert_eq!(folders[0].as_str(), kernels(&folder).to_str(), "{folders}");
     // The next start runs the built-in kernels and offers the folder.
     let mut session = Session::start(&display, &mut window(&display, &folder));
-    wait_for_panel(&mut session, false, "clreel-kernels: edits of 1 file");
-    session.click_until("Reopen", "Edit the files in");
+    wait_for_panel(&mut session, false, "edits of 1 file, last change");
+    session.click_until("Open clreel-kernels", "Edit the files in");
     session.wait_for_text("03_flat.cl: exact");
     session.wait_for_version(1, "flat exact");
     // The text of the older one is compared and restored; the present one stays a version.
@@ -105,7 +105,9 @@ fn the_panel_makes_a_kernel_of_ones_own_that_leaves_the_ladders_times() {
     session.wait_for_frames();
     session.click_until("Make own.cl", "own.cl: own exact");
     session.wait_for_end_of("There is no kernel of your own.");
-    session.press_until_title("u", "own, r=2");
+    // It is selected, and its file is shown.
+    session.wait_for_title("own, r=2");
+    session.wait_for_text("box_filter/own.cl");
     session.wait_for_frames();
     // Another filter than the box filter: its error and its time are known, and the others keep their times.
     let other = read(&folder, OWN).replace("convert_uchar4(mean4", "(uchar4)(2) + convert_uchar4(mean4");
@@ -128,4 +130,27 @@ fn the_panel_makes_a_kernel_of_ones_own_that_leaves_the_ladders_times() {
     let is_warning = |text: &Text| text.text.contains("03_flat.cl:") && text.text.contains("unused");
     session.wait("the warning", |s| s.texts().iter().any(is_warning));
     session.quit();
+}
+
+#[test]
+fn a_folder_of_an_earlier_day_is_offered_without_settings_and_own_cl_makes_one() {
+    let (display, folder) = (Display::start(&[]), Folder::new("versions-earlier"));
+    let command = || {
+        let mut command = window(&display, &folder);
+        command.env("CLREEL_SETTINGS", "");
+        command
+    };
+    let mut session = Session::start(&display, &mut command());
+    wait_for_panel(&mut session, true, "Make own.cl");
+    session.click_until("Make own.cl", "Edit the files in");
+    session.wait_for_title("own, r=2");
+    session.wait("the file", |_| !read(&folder, OWN).is_empty());
+    assert_eq!(session.quit(), "");
+    let mut session = Session::start(&display, &mut command());
+    wait_for_panel(&mut session, true, "Open clreel-kernels");
+    assert!(!session.shows("Make own.cl"), "the folder may have one");
+    session.click_until("Open clreel-kernels", "Edit the files in");
+    session.press_until_title("u", "own, r=2");
+    assert_eq!(session.quit(), "");
+    assert!(!folder.file("clreel-kernels-2").exists());
 }

@@ -57,13 +57,14 @@ pub(crate) struct ComparisonRequest {
     pub kernel_timeout: Option<Duration>,
 }
 
-/// Times both versions in turns on the task's thread. Returns `None` if the comparison was cancelled.
+/// Times both versions in turns on the task's thread. Reports the numbers of finished and of all pairs of runs. Returns `None` if
+/// the comparison was cancelled.
 ///
 /// # Errors
 /// If the two versions cannot be compared; the error says why.
 pub(crate) fn compare(
     request: &ComparisonRequest,
-    worker: &Worker<'_, SpeedState>,
+    worker: &Worker<'_, SpeedState, (u32, u32)>,
 ) -> Result<Option<SpeedState>> {
     let ComparisonRequest { device, sources, variant, radius, kernel_timeout, .. } = request;
     let began = Instant::now();
@@ -108,8 +109,9 @@ pub(crate) fn compare(
     let (variants, case) = ([variant], ladder.case(*radius));
     let bench = Benchmark { runner: &runner, second: Some(&second), variants: &variants, options };
     let mut one = bench.case(&case);
-    // The times at which the first and the last round began.
+    // The times at which the first and the last round began, and the number of rounds.
     let mut rounds: Option<[Instant; 2]> = None;
+    let mut begun = 0;
     while let Some(step) = one.next_step() {
         if let Some([first, last]) = rounds {
             worker.pause((PAUSE_FACTOR * last.elapsed()).min(MAX_PAUSE));
@@ -124,6 +126,8 @@ pub(crate) fn compare(
         if step.starts_with("timing") {
             let now = Instant::now();
             rounds = Some([rounds.map_or(now, |[first, _]| first), now]);
+            worker.reporter.report((begun, ROUNDS));
+            begun += 1;
         }
         one.step();
     }

@@ -18,7 +18,7 @@ fn docs(file: &str) -> (PathBuf, String) {
 /// Asserts that a file of the docs has this content, in the form that `read` makes of its text.
 fn assert_is<T: PartialEq>(file: &str, want: &str, read: impl Fn(&str) -> T) {
     let (path, text) = docs(file);
-    if std::env::var_os("UPDATE_GOLDENS").is_some() {
+    if testkit::golden::is_update() {
         std::fs::write(path, want).unwrap();
     } else {
         let hint = "see UPDATE_GOLDENS=1 cargo test -p filter";

@@ -97,7 +97,7 @@ fn show_cell(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut
     };
     let color = name_color(row, chosen);
     let at = (pos2(left, y), Align2::LEFT_CENTER, rect.right() - left - 2.0);
-    let name = theme::elided_text(ui, at, row.id.name, (size, color));
+    let name = theme::elided_text(ui, at, &board.view.kernels.short_name(row.id), (size, color));
     let why = time_of(board, row).err().filter(|why| !why.is_empty());
     let (mark, mark_color) = mark_of(board, row);
     if !has_times && why.is_some() && mark != theme::UNKNOWN && name.right() + 12.0 <= rect.right() {

@@ -24,6 +24,8 @@ pub struct Source {
     pub text: Arc<str>,
     /// The numbers, counted from 0 and ascending, of the lines that the previous version of the text does not have.
     pub changed: Arc<[usize]>,
+    /// The number of the version with the previous text; `None` if that text belongs to no version.
+    pub before: Option<u64>,
     /// The numbers, counted from 0 and ascending, of the lines in which the compiler has found errors.
     pub refused: Arc<[usize]>,
     /// The number of the version of the edited kernels (their text at one save) to which the source belongs; 0 for built-in
@@ -39,7 +41,13 @@ impl Source {
     /// in the same order; none if `before` is `None`.
     pub fn new(name: String, text: &str, before: Option<&str>) -> Self {
         let changed = before.map_or_else(Vec::new, |before| changed_lines(before, text));
-        Self { name, text: text.into(), changed: changed.into(), refused: Arc::new([]), version: 0 }
+        let (changed, refused) = (changed.into(), Arc::new([]));
+        Self { name, text: text.into(), changed, before: None, refused, version: 0 }
+    }
+
+    /// Sets the number of the version with the previous text.
+    pub fn since_version(self, before: Option<u64>) -> Self {
+        Self { before, ..self }
     }
 
     /// Sets the number of the version, and marks `errors`, the lines in which the compiler has found errors.
@@ -97,10 +105,11 @@ struct ScrollState {
 /// first line with an error, or to the first changed line, or else to the first kernel. Returns true in the pass that scrolls
 /// and in the next one.
 pub(super) fn show(ui: &mut Ui, source: &Source) -> bool {
+    let since = source.before.map_or_else(String::new, |before| format!(" since version {before}"));
     let changed = match source.changed.len() {
         0 => String::new(),
-        1 => ", 1 line changed".to_owned(),
-        n => format!(", {n} lines changed"),
+        1 => format!(", 1 line changed{since}"),
+        n => format!(", {n} lines changed{since}"),
     };
     let refused = source.refused.first().map(|line| format!(", error in line {}", line + 1));
     let what = format!("{}{changed}{}", source.name, refused.unwrap_or_default());

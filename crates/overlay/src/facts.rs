@@ -2,7 +2,7 @@
 
 use super::{Busy, View, theme, words};
 use box_filter::VariantId;
-use stats::PlayState;
+use stats::{PlayState, Setting};
 
 /// Returns the progress of the picture that is being filtered if its filter differs from that of the picture on the screen;
 /// `None` otherwise.
@@ -39,11 +39,30 @@ pub(crate) fn auto_variant(view: &View) -> Option<VariantId> {
     view.auto.filter(|_| is_auto).map(|auto| auto.variant)
 }
 
-/// Returns a filter's name as texts show it: "fused r=7", "auto (fused) r=7", "off". `auto` is the variant that `auto` stands
-/// for.
-pub(crate) fn filter_name(variant: VariantId, radius: u32, auto: Option<VariantId>) -> String {
+/// Returns a filter's name as texts show it: "fused r=7", "auto (fused) r=7", "flat r=7, version 3", "off". `auto` is the variant
+/// that `auto` stands for, `version` that of edited kernels.
+pub(crate) fn filter_name(
+    (variant, radius): (VariantId, u32),
+    auto: Option<VariantId>,
+    version: Option<u64>,
+) -> String {
+    if variant == VariantId::OFF {
+        return variant.to_string();
+    }
     let auto = auto.map_or_else(String::new, |auto| format!(" ({auto})"));
-    if variant == VariantId::OFF { variant.to_string() } else { format!("{variant}{auto} r={radius}") }
+    with_version(format!("{variant}{auto} r={radius}"), version)
+}
+
+/// Returns the name of a filter with the version of its edited kernels, if it has one: "flat, version 3".
+pub(crate) fn with_version(name: String, version: Option<u64>) -> String {
+    version.map_or_else(|| name.clone(), |version| format!("{name}, version {version}"))
+}
+
+/// Returns the version of edited kernels with which a frame of this setting was filtered; `None` for the built-in kernels.
+pub(crate) fn edited_version(view: &View, setting: &Setting) -> Option<u64> {
+    let is_edited =
+        setting.version > 1 || view.kernels.edited_version(setting.variant) == Some(setting.version);
+    is_edited.then_some(setting.version)
 }
 
 /// Returns the CPU load of the process in percent of one core: "CPU 60 %".

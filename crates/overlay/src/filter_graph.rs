@@ -8,7 +8,7 @@ use stats::{FrameSample, Setting, Summary};
 
 use crate::axes::{Axes, add_label, begin_s, positive_range, snap_to_pixel};
 use crate::device_name;
-use crate::facts::{NOT_TIMED, filter_name};
+use crate::facts::{self, NOT_TIMED, filter_name};
 use crate::prelude::*;
 use crate::stage_graph::show_pointed_frame;
 
@@ -121,11 +121,10 @@ impl Graph<'_> {
     fn name(&self, n: usize, view: &View) -> String {
         let (segments, segment) = (&self.segments, &self.segments[n]);
         let Setting { variant, radius, version, device, .. } = segment.setting;
-        let mut name = filter_name(variant, radius, None);
         // Versions are named as soon as an edited one is on the screen.
-        if segments.iter().any(|s| s.setting.variant == variant && s.setting.version > 1) {
-            name.push_str(&format!(", version {}", version));
-        }
+        let mut same = segments.iter().map(|s| s.setting).filter(|setting| setting.variant == variant);
+        let is_named = same.any(|setting| facts::edited_version(view, &setting).is_some());
+        let mut name = filter_name((variant, radius), None, is_named.then_some(version));
         // Devices are named where they change.
         let has_changed = segments.windows(2).any(|two| two[0].setting.device != two[1].setting.device);
         if has_changed && let Some(device) = view.recorder.shown.device(device) {

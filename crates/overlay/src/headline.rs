@@ -91,6 +91,7 @@ fn draw_filter_name(ui: &Ui, inner: Rect, view: &View, awaited: Option<&Busy>) {
     if let Some(auto) = facts::auto_variant(view).filter(|_| awaited.is_none()) {
         text.push_str(&format!(" ({auto})"));
     }
+    text = facts::with_version(text, view.kernels.edited_version(variant));
     let size = if text.len() > 13 { 21.0 } else { 25.0 };
     let name = ui.words(at, Align2::LEFT_CENTER, &text, size, theme::STRONG);
     let (w, h) = view.size();

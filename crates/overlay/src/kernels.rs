@@ -38,9 +38,9 @@ const COPY_HOVER: &str = "Write all kernels to a new folder and watch it for cha
 /// The hover text of the button that opens the kernel file in the user's editor.
 const EDITOR_HOVER: &str = "Open the file of the selected variant in $VISUAL or by xdg-open (E)";
 /// The hover text of the button that writes a kernel of the user's own from a template.
-const OWN_HOVER: &str =
-    "Write box_filter/own.cl, a variant of your own (u), with its contract and a first kernel";
-/// The hover text of the button that watches a folder of edited kernels again.
+const OWN_HOVER: &str = "Write box_filter/own.cl, a variant of your own (u), with its contract and a first kernel. Without a folder \
+                         of kernels, one is made first";
+/// The end of the hover text of the button that watches a folder of edited kernels again.
 const REOPEN_HOVER: &str =
     "Use the kernels in this folder, which you have edited before, and watch it for changes";
 
@@ -78,7 +78,11 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
             if ui.add(button).explain(MACHINE_CODE_HOVER).clicked() {
                 switches.machine_code ^= true;
             }
-            let can_make_own = kernels.folder.is_some() && !kernels.has_own;
+            // Where there is a folder of earlier edits, that is opened first: it may have a kernel of the user's own.
+            let can_make_own = match kernels.folder {
+                Some(_) => !kernels.has_own,
+                None => kernels.remembered.is_empty(),
+            };
             if can_make_own && ui.button("Make own.cl").explain(OWN_HOVER).clicked() {
                 actions.push(Action::MakeOwnKernel);
             }
@@ -95,17 +99,23 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
             });
         }
         // Folders whose kernels were edited before; they can be watched again unless another one is watched.
-        for (index, EditedFolder { path, edits }) in kernels.remembered.iter().enumerate() {
+        for (index, EditedFolder { path, edits, changed }) in kernels.remembered.iter().enumerate() {
             let files = match edits {
                 0 => "no edits".to_owned(),
                 1 => "edits of 1 file".to_owned(),
                 n => format!("edits of {n} files"),
             };
             ui.horizontal(|ui| {
-                if kernels.folder.is_none() && ui.button("Reopen").explain(REOPEN_HOVER).clicked() {
-                    actions.push(Action::ReopenKernels(index));
+                let (name, mut text) = (base::text::name(path), format!("{files}, last change {changed}"));
+                if kernels.folder.is_some() {
+                    text = format!("{name}: {text}");
+                } else {
+                    let folder = std::path::Path::new(path).file_name().map(base::text::name);
+                    let button = ui.button(format!("Open {}", folder.as_ref().unwrap_or(&name)));
+                    let hover = format!("{name}\n{REOPEN_HOVER}");
+                    button.explain(hover).on_click(Action::ReopenKernels(index), actions);
                 }
-                line(ui, &format!("{}: {files}", base::text::name(path)), theme::TEXT);
+                line(ui, &text, theme::TEXT);
             });
         }
     }

@@ -52,8 +52,7 @@ impl Verdicts {
     pub fn sentence(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<String> {
         Some(match self.of(id, at)? {
             Ok(compared) => match (compared.verdict, compared.changed_kernel) {
-                (Verdict::NoDifferenceShown { below }, _) if below > MOST_UNCERTAIN => TOO_NOISY.to_owned(),
-                (Verdict::NoDifferenceShown { .. }, _) => compared.verdict.to_string(),
+                (Verdict::NoDifferenceShown { .. }, _) => compared.verdict.words(),
                 (verdict, Some(true)) => format!("now {verdict}, with another kernel"),
                 (verdict, _) => format!("now {verdict}"),
             },
@@ -64,7 +63,7 @@ impl Verdicts {
     /// Returns the verdict in two or three words, as in "1.3× slower"; `None` if there is none.
     pub(crate) fn short(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<String> {
         Some(match self.of(id, at)?.as_ref().ok()?.verdict {
-            Verdict::NoDifferenceShown { below } if below > MOST_UNCERTAIN => "too noisy".to_owned(),
+            verdict if verdict.is_too_noisy() => "too noisy".to_owned(),
             Verdict::NoDifferenceShown { .. } => "no difference".to_owned(),
             verdict => verdict.short(),
         })
@@ -75,11 +74,6 @@ impl Verdicts {
         self.rows.iter().find(|(of, _)| *of == id && at == self.at).map(|(_, verdict)| verdict)
     }
 }
-
-/// The percentage from which on a difference that is not shown says nothing.
-const MOST_UNCERTAIN: f64 = 100.0;
-/// The words for times that vary so much that no verdict is possible.
-const TOO_NOISY: &str = "too noisy to tell";
 
 impl LadderColumn {
     /// Creates a column with scores that were measured since the window was opened, on `device` or, if it is `None`, without
@@ -160,8 +154,8 @@ impl LadderColumn {
     /// that other clocks measure, and while too few frames are measured.
     pub(crate) fn factor(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<(f64, String, VariantId)> {
         let (base, this) = (self.baseline(at)?, self.score(id, at)?);
-        let text =
-            matches!(id.work, Work::Kernels(_)).then(|| Comparison::between(base, (id, this)).factor)?;
+        let text = matches!(id.work, Work::Kernels(_))
+            .then(|| Comparison::between((base.0.name, base.1), (id.name, this)).factor)?;
         Some((base.1.ms / this.ms, text.ok()?, base.0))
     }
 }

@@ -12,6 +12,8 @@ use egui::epaint::text::Fonts;
 use egui::{Color32, FontDefinitions, Pos2, Rect, pos2, vec2};
 use stats::{Recorder, Score};
 
+use crate::Kernels;
+use crate::facts::with_version;
 use crate::ladder_column::LadderColumn;
 use crate::scoreboard::{Scale, score_text};
 use crate::theme;
@@ -30,6 +32,8 @@ const ROW_HEIGHT: f32 = 50.0;
 const TITLE: f32 = 40.0;
 /// The size of the text in rows.
 const TEXT: f32 = 30.0;
+/// The size of a variant's name with the version of its edited kernels, which is longer.
+const EDITED: f32 = 22.0;
 /// The size of notes and of the names of devices.
 const NOTE: f32 = 24.0;
 /// The colours of the text and of the notes, on white.
@@ -42,6 +46,10 @@ pub struct LadderExport {
     title: String,
     at: (u32, (u32, u32)),
     columns: Vec<LadderColumn>,
+    /// The number of columns of this session, which come first; the others are those of the saved run.
+    live: usize,
+    /// The variants that run edited kernels, with the numbers of their versions.
+    edited: Vec<(VariantId, u64)>,
 }
 
 /// A part of the chart.
@@ -59,20 +67,23 @@ enum Mark {
 
 impl LadderExport {
     /// Creates the export of the ladder at a radius and a picture's size: the scores of the device in use and of those that were
-    /// used before, and the columns of the saved run.
+    /// used before, with the versions of edited kernels, and the columns of the saved run.
     ///
     /// # Errors
     /// If nothing was measured at this radius and size.
     pub fn new(
         recorder: &Recorder,
         device: Option<&DeviceInfo>,
-        saved: &[LadderColumn],
+        (saved, kernels): (&[LadderColumn], &Kernels),
         at: (u32, (u32, u32)),
     ) -> Result<Self> {
         let now = LadderColumn::of_scores(device, |id| recorder.shown.scores.of(id));
-        let others = LadderColumn::of_other_devices(recorder).chain(saved.iter().cloned());
-        let mut columns: Vec<_> = [now].into_iter().chain(others).collect();
-        columns.retain(|column| column.scores.iter().any(|(_, score)| score.is_at(at.0, at.1)));
+        let is_measured =
+            |column: &LadderColumn| column.scores.iter().any(|(_, score)| score.is_at(at.0, at.1));
+        let mut columns: Vec<_> = [now].into_iter().chain(LadderColumn::of_other_devices(recorder)).collect();
+        columns.retain(is_measured);
+        let live = columns.len();
+        columns.extend(saved.iter().filter(|column| is_measured(column)).cloned());
         if columns.is_empty() {
             let why = format!("No variant was measured at radius {} and this size.", at.0);
             let hint = "Let the movie play with some variants, such as keys 1 to 5.";
@@ -80,7 +91,13 @@ impl LadderExport {
         }
         let (radius, (width, height)) = at;
         let title = format!("Box filter, radius {radius}, {width} \u{d7} {height}");
-        Ok(Self { title, at, columns })
+        Ok(Self { title, at, columns, live, edited: kernels.edited.clone() })
+    }
+
+    /// Returns the version of edited kernels that a variant runs in the column with this index; `None` for built-in kernels.
+    fn version(&self, column: usize, id: VariantId) -> Option<u64> {
+        let edited = self.edited.iter().find(|(edited, _)| *edited == id && column < self.live);
+        edited.map(|(_, version)| *version)
     }
 
     /// Returns the measured variants of a column, in the order of the ladder.
@@ -92,20 +109,22 @@ impl LadderExport {
     }
 
     /// Returns the table as CSV: a line for each variant and column. Times are in milliseconds; `low_ms` and `high_ms` are the
-    /// interval of the median.
+    /// interval of the median; `edited_version` is empty for built-in kernels.
     pub fn csv(&self) -> String {
-        let mut csv = "variant,ms,low_ms,high_ms,factor,frames,radius,width,height,device\n".to_owned();
+        let mut csv =
+            "variant,ms,low_ms,high_ms,factor,frames,radius,width,height,device,edited_version\n".to_owned();
         let (radius, (width, height)) = self.at;
-        for column in &self.columns {
+        for (n, column) in self.columns.iter().enumerate() {
             let device = column.about.replace('"', "\"\"");
             for (id, score) in self.rows(column) {
-                let Score { ms, interval: (low, high), n, .. } = score;
+                let Score { ms, interval: (low, high), n: frames, .. } = score;
+                let version = self.version(n, id).map_or_else(String::new, |version| version.to_string());
                 let factor = column.factor(id, self.at).map(|(factor, ..)| format!("{factor:.3}"));
                 let factor = factor.unwrap_or_default();
                 // Writing to a text cannot fail.
                 let _ = writeln!(
                     csv,
-                    "{id},{ms},{low},{high},{factor},{n},{radius},{width},{height},\"{device}\""
+                    "{id},{ms},{low},{high},{factor},{frames},{radius},{width},{height},\"{device}\",{version}"
                 );
             }
         }
@@ -135,7 +154,9 @@ impl LadderExport {
             text(MARGIN, y, false, shortened(&column.about), NOTE, weak);
             for (id, score) in self.rows(column) {
                 y += ROW_HEIGHT;
-                text(MARGIN, y, false, id.to_string(), TEXT, ink);
+                let version = self.version(n, id);
+                let size = if version.is_some() { EDITED } else { TEXT };
+                text(MARGIN, y, false, with_version(id.to_string(), version), size, ink);
                 text(TIMES_RIGHT, y, true, score_text(score), TEXT, ink);
                 if let Some((_, factor, _)) = column.factor(id, self.at) {
                     text(WIDTH - MARGIN, y, true, factor, TEXT, ink);

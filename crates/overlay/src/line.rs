@@ -17,11 +17,15 @@ fn parts(&Pass { view, numbers, .. }: &Pass) -> Vec<(String, Color32)> {
     let mut parts: Vec<(String, Color32)> = Vec::new();
     let awaited = facts::pending_filter(view);
     if let Some(busy) = awaited {
-        parts.push((facts::filter_name(busy.variant, busy.radius, None), theme::STRONG));
+        parts.push((
+            facts::filter_name((busy.variant, busy.radius), None, view.kernels.edited_version(busy.variant)),
+            theme::STRONG,
+        ));
         parts.push((facts::progress(view, busy), theme::STRONG));
     } else {
         let (variant, radius) = facts::shown_filter(view);
-        parts.push((facts::filter_name(variant, radius, facts::auto_variant(view)), theme::STRONG));
+        let (auto, version) = (facts::auto_variant(view), view.kernels.edited_version(variant));
+        parts.push((facts::filter_name((variant, radius), auto, version), theme::STRONG));
         if variant != VariantId::OFF {
             parts.push(match facts::is_left_out(view) {
                 true => (facts::NOT_TIMED.to_owned(), theme::WARN),

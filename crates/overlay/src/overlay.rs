@@ -200,8 +200,9 @@ impl Overlay {
         // The parts get `self`, to which the numbers belong.
         let mut numbers = std::mem::take(&mut self.numbers);
         numbers.refresh(view.recorder, ui.input(|i| i.time));
-        let lacks_drops = self.lacks_drops;
-        let mut pass = Pass { view, numbers: &numbers, lacks_drops, actions: Vec::new(), fold: None };
+        let (lacks_drops, keys_go_right) = (self.lacks_drops, self.wipe_line.pointer_is_right);
+        let (actions, fold) = (Vec::new(), None);
+        let mut pass = Pass { view, numbers: &numbers, lacks_drops, keys_go_right, actions, fold };
         mouse::handle_picture_input(ui, &mut pass.actions);
         let window = ui.max_rect().shrink(theme::GAP);
         self.hidden.note_changes(view);

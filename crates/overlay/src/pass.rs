@@ -14,6 +14,8 @@ pub(crate) struct Pass<'a> {
     pub numbers: &'a Numbers,
     /// True if the window system does not report files that the user drops on the window.
     pub lacks_drops: bool,
+    /// True if the keys of variants change the filter of a wipe's right side.
+    pub keys_go_right: bool,
     /// The actions that the user has requested in this pass.
     pub actions: Vec<Action>,
     /// The panel that the user has folded (true) or unfolded (false) in this pass; `None` if there is none.

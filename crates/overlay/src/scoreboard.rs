@@ -99,6 +99,8 @@ pub(super) struct Board<'a> {
     columns: Vec<LadderColumn>,
     /// The number of the columns that are left of the times of the device in use.
     left: usize,
+    /// The variant that the keys of variants change: the selected one, or that of a wipe's right side.
+    target: VariantId,
 }
 
 impl<'a> Board<'a> {
@@ -109,7 +111,9 @@ impl<'a> Board<'a> {
         let (mut columns, right) = columns(view);
         let left = columns.len();
         columns.extend(right);
-        Self { view, scores, scale: Scale::for_times(times), columns, left }
+        let keys_side = view.wipe.filter(|_| pass.keys_go_right).map(|wipe| wipe.sides[1].variant);
+        let target = keys_side.unwrap_or(view.chosen);
+        Self { view, scores, scale: Scale::for_times(times), columns, left, target }
     }
 
     /// Returns the distances of the right ends of the columns from the right end of the last one: that of the device in use, and
@@ -122,17 +126,25 @@ impl<'a> Board<'a> {
         (shift(self.left), slots)
     }
 
+    /// Returns true for each side of the wipe, the left and the right one, that a variant filters.
+    fn sides(&self, id: VariantId) -> [bool; 2] {
+        self.view.wipe.map_or([false; 2], |wipe| wipe.sides.map(|side| side.variant == id))
+    }
+
     /// Returns a variant's time as text, with its [`Board::step_factor`], or the reason why there is none, and its times in the other
     /// columns.
     fn time_text(&self, row: &VariantRow) -> String {
-        let mut text = match time_of(self, row) {
+        let version = self.view.kernels.edited_version(row.id).map(|version| format!("version {version}, "));
+        let mut text = side_text(self.sides(row.id)).map_or_else(String::new, |side| format!("{side}, "));
+        text.push_str(&version.unwrap_or_default());
+        text.push_str(&match time_of(self, row) {
             Ok((score, None)) => match self.step_factor(row) {
                 Some((factor, before)) => format!("{}, {factor} as fast as {before}", score_text(score)),
                 None => score_text(score),
             },
             Ok((score, Some(setting))) => format!("{} {setting}", score_text(score)),
             Err(why) => why,
-        };
+        });
         for column in &self.columns {
             text.push_str(&format!("; {}: {}", column.title, self.column_text(column, row)));
             if let Some(verdict) = column.verdicts.sentence(row.id, self.at()) {
@@ -153,9 +165,9 @@ impl<'a> Board<'a> {
         score.map_or_else(|| theme::UNKNOWN.to_owned(), score_text)
     }
 
-    /// Returns how many times as fast as the step before it a variant of the ladder is, and that step. Returns `None` if one of
+    /// Returns how many times as fast as the step before it a variant of the ladder is, and that step's name. Returns `None` if one of
     /// them has too few times at this radius and size.
-    pub(super) fn step_factor(&self, row: &VariantRow) -> Option<(String, VariantId)> {
+    pub(super) fn step_factor(&self, row: &VariantRow) -> Option<(String, String)> {
         let is_step = |other: &&VariantRow| {
             matches!(other.id.work, Work::Kernels(_))
                 && other.id.group != Group::Others
@@ -165,8 +177,10 @@ impl<'a> Board<'a> {
         let before = steps[..steps.iter().position(|step| step.id == row.id)?].last()?;
         let score =
             |row| time_of(self, row).ok().filter(|(_, other)| other.is_none()).map(|(score, _)| score);
-        let compared = Comparison::between((before.id, score(before)?), (row.id, score(row)?));
-        Some((compared.factor.ok()?, before.id))
+        let name = |row: &VariantRow| self.view.kernels.name(row.id);
+        let before_name = name(before);
+        let compared = Comparison::between((&before_name, score(before)?), (&name(row), score(row)?));
+        Some((compared.factor.ok()?, before_name))
     }
 }
 
@@ -220,16 +234,20 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
     let mut ui = panel::ground(ui, rect, "ladder");
     let head = rect.with_max_y((rect.top() + TITLE_HEIGHT).min(rect.bottom()));
     let inner = head.shrink2(vec2(10.0, 3.0));
-    let comparison = compare(&pass.numbers.scores, view.radius, view.size());
+    let comparison =
+        compare(&pass.numbers.scores, (view.radius, view.size()), |id| view.kernels.short_name(id));
     let name = comparison.as_ref().map_or("The ladder", |comparison| &comparison.title);
     let can = |row: &VariantRow| {
         row.id.group == Group::Steps && !matches!(row.status, VariantStatus::Unavailable(_))
     };
     let (text, size, color) = match comparison.as_ref().map(|comparison| &comparison.factor) {
         Some(Ok(factor)) => {
-            let text = format!("{factor} faster");
+            // A factor that is 1 within its digits says nothing.
+            let is_one = factor.trim_start_matches('~') == "1\u{d7}";
+            let (text, size) =
+                if is_one { ("as fast".to_owned(), 18.0) } else { (format!("{factor} faster"), 25.0) };
             describe::number(&ui, inner, name, &text);
-            (text, 25.0, theme::FILTER)
+            (text, size, theme::FILTER)
         }
         Some(Err(progress)) => (progress.clone(), 12.0, theme::WEAK),
         None if view.variants.iter().any(can) => {
@@ -279,7 +297,9 @@ fn show_note(ui: &Ui, area: Rect, view: &View, numbers: &Numbers) {
     let is_shown = facts::shown_filter(view) == (view.chosen, view.radius);
     let reasons = if is_shown { why::reasons(view, numbers) } else { Vec::new() };
     let auto = view.auto.filter(|_| row.id.is_auto()).map(words::auto_text);
-    let said = [(row.idea.to_owned(), theme::TEXT)].into_iter();
+    let edited =
+        view.kernels.edited_version(row.id).map(|version| (words::edited_text(version), theme::WARN));
+    let said = edited.into_iter().chain([(row.idea.to_owned(), theme::TEXT)]);
     let (mut top, mut all) = (area.top(), Vec::new());
     for (text, color) in said.chain(auto.into_iter().chain(reasons).map(|text| (text, theme::STRONG))) {
         let galley = ui.painter().layout(text.clone(), theme::words(12.0), color, area.width());
@@ -310,18 +330,37 @@ fn show_column_heads(ui: &Ui, rect: Rect, board: &Board) -> f32 {
     COLUMN_HEAD_HEIGHT
 }
 
-/// Draws the background of a variant's button. Returns the widget, and true if the variant is selected.
+/// Returns the words for the sides of the wipe that a variant filters; `None` if it filters none.
+fn side_text(sides: [bool; 2]) -> Option<&'static str> {
+    match sides {
+        [true, true] => Some("both sides of the wipe"),
+        [true, false] => Some("left side of the wipe"),
+        [false, true] => Some("right side of the wipe"),
+        [false, false] => None,
+    }
+}
+
+/// Draws the background of a variant's button, with a mark at the edge of each side of the wipe that the variant filters. Returns
+/// the widget, and true if the variant is the one that keys change.
 pub(super) fn variant_ground(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow) -> (Response, bool) {
     let can = !matches!(row.status, VariantStatus::Unavailable(_));
     let sense = if can { Sense::click() } else { Sense::hover() };
     let response = ui.interact(rect, ui.unique_id().with(row.id.name), sense);
     let response = response.named(Role::Button, row.id.name).valued(|| board.time_text(row));
-    let chosen = row.id == board.view.chosen;
+    let chosen = row.id == board.target;
     if chosen {
         let edge = Stroke::new(1.0, theme::SELECT);
         ui.painter().rect(rect, 5, theme::SELECTION_BACKGROUND, edge, StrokeKind::Inside);
     } else if response.hovered() && can {
         ui.painter().rect_filled(rect, 5, Color32::from_white_alpha(18));
+    }
+    let [left, right] = board.sides(row.id);
+    for (edge, _) in
+        [(rect.with_max_x(rect.left() + 3.0), left), (rect.with_min_x(rect.right() - 3.0), right)]
+            .into_iter()
+            .filter(|(_, is_there)| *is_there)
+    {
+        ui.painter().rect_filled(edge.shrink2(vec2(0.0, 2.0)), 1, theme::STRONG);
     }
     (response, chosen)
 }
@@ -350,7 +389,14 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
     draw_key(ui, rect.left() + 5.0, y, row);
     // Distance in points of a variant's name from the left edge of its row.
     let at = pos2(rect.left() + 28.0, y);
-    ui.words(at, Align2::LEFT_CENTER, row.id.name, 13.5, name_color(row, chosen));
+    let version = board.view.kernels.edited_version(row.id).map(|version| format!("v{version}"));
+    // With the version beside it, the longest name has room in smaller type.
+    let size = if version.is_some() { 10.5 } else { 13.5 };
+    let name = ui.words(at, Align2::LEFT_CENTER, row.id.name, size, name_color(row, chosen));
+    if let Some(version) = version {
+        let at = pos2(name.right() + 2.0, y);
+        ui.words(at, Align2::LEFT_CENTER, version, 10.5, theme::WARN);
+    }
     // The right end of the time on the device in use.
     let (shift, others) = board.column_shifts();
     let right = rect.right() - 8.0 - shift;
@@ -407,6 +453,12 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
 /// Lays out the hover text of a variant.
 pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
     ui.strong(row.id.title);
+    if let Some(version) = board.view.kernels.edited_version(row.id) {
+        ui.colored_label(theme::WARN, words::edited_text(version));
+    }
+    if let Some(side) = side_text(board.sides(row.id)) {
+        ui.weak(format!("On the {side}."));
+    }
     ui.label(row.idea);
     if let Some(auto) = board.view.auto.filter(|_| row.id.is_auto()) {
         ui.label(words::auto_text(auto));
@@ -462,8 +514,8 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Compares two variants by their scores (measured times), the slow one first.
-    pub(crate) fn between(slow: (VariantId, &Score), fast: (VariantId, &Score)) -> Self {
+    /// Compares two variants, each with its name, by their scores (measured times), the slow one first.
+    pub(crate) fn between(slow: (&str, &Score), fast: (&str, &Score)) -> Self {
         let (fewest, n) = if slow.1.n <= fast.1.n { (slow.0, slow.1.n) } else { (fast.0, fast.1.n) };
         if n < MIN_FRAMES {
             let factor = Err(frame_progress(fewest, n));
@@ -485,7 +537,11 @@ impl Comparison {
 /// kernels, those of all measured kernels. Returns `None` if no two measured kernels differ in speed. Compares only variants
 /// that do the same work on the same bytes, and whose times are device times: other back ends are measured by other clocks,
 /// `planar` filters other bytes, and `auto` is one of the compared variants under another name.
-fn compare(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Comparison> {
+fn compare(
+    scores: &Scores,
+    (radius, size): (u32, (u32, u32)),
+    name: impl Fn(VariantId) -> String,
+) -> Option<Comparison> {
     let kernels = || VariantId::all().filter(|id| matches!(id.work, Work::Kernels(_)));
     let between = |fewest: usize| {
         let is_here = |s: &&Score| s.is_at(radius, size) && s.ms > 0.0 && s.n >= fewest;
@@ -496,7 +552,8 @@ fn compare(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Comparison>
         let factor = slow.1.ms / fast.1.ms;
         // Kernels that are equally fast within the digits shown are not compared.
         let differs = slow.0 != fast.0 && factor.is_finite() && factor >= 1.05;
-        differs.then(|| (Comparison::between(slow, fast), slow.1.ms, fast.1.ms))
+        let compared = || Comparison::between((&name(slow.0), slow.1), (&name(fast.0), fast.1));
+        differs.then(|| (compared(), slow.1.ms, fast.1.ms))
     };
     let (mut comparison, slowest, fastest) = between(MIN_FRAMES).or_else(|| between(0))?;
     // The title may change with the next frame of this kernel.
@@ -505,14 +562,14 @@ fn compare(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Comparison>
         (score.ms > slowest || score.ms > 0.0 && score.ms < fastest).then_some((id, score.n))
     });
     if let Some((id, n)) = awaited {
-        comparison.few_frames = Some(frame_progress(id, n));
+        comparison.few_frames = Some(frame_progress(&name(id), n));
     }
     Some(comparison)
 }
 
 /// Returns the number of frames that were measured of a kernel, and the number that a comparison needs: "naive: 1 of 2 frames".
-fn frame_progress(id: VariantId, n: usize) -> String {
-    format!("{id}: {n} of {MIN_FRAMES} frames")
+fn frame_progress(name: &str, n: usize) -> String {
+    format!("{name}: {n} of {MIN_FRAMES} frames")
 }
 
 /// The explanation of the panel in the hover text of its title bar.

@@ -5,10 +5,10 @@
 use std::collections::VecDeque;
 
 use stats::summary::busy;
-use stats::{FrameSample, Stage};
+use stats::{FrameSample, Setting, Stage};
 
 use crate::axes::{Axes, DEFAULT_INTERVAL_MS, add_label, begin_s, round_up, snap_to_pixel};
-use crate::facts::filter_name;
+use crate::facts::{self, filter_name};
 use crate::hatch::{Hatch, Pattern};
 use crate::prelude::*;
 
@@ -83,13 +83,15 @@ pub(crate) fn show_pointed_frame(response: Response, pointed: Option<&FrameSampl
         pass.actions.push(number.map_or(Action::Toggle(Panel::Timeline), Action::Freeze));
     }
     if let Some(sample) = pointed {
-        response.explain_at_pointer(|ui| show_frame_details(ui, sample));
+        let view = pass.view;
+        response.explain_at_pointer(|ui| show_frame_details(ui, sample, view));
     }
 }
 
 /// Lays out the hover text of a frame: the times of its stages, from the top of its bar down.
-fn show_frame_details(ui: &mut Ui, sample: &FrameSample) {
-    ui.strong(filter_name(sample.setting.variant, sample.setting.radius, None));
+fn show_frame_details(ui: &mut Ui, sample: &FrameSample, view: &View) {
+    let Setting { variant, radius, .. } = sample.setting;
+    ui.strong(filter_name((variant, radius), None, facts::edited_version(view, &sample.setting)));
     ui.weak("Click to freeze this frame in the timeline.");
     let interval = sample.interval_ms.unwrap_or(f64::NAN);
     ui.spacing_mut().interact_size.y = 14.0;
@@ -241,7 +243,10 @@ fn add_filter_changes(ui: &Ui, axes: &Axes, view: &View, shapes: &mut Vec<Shape>
         if names.last().is_some_and(|last| x - last.0 < 12.0) {
             names.pop();
         }
-        names.push((x, filter_name(setting.variant, setting.radius, None)));
+        names.push((
+            x,
+            filter_name((setting.variant, setting.radius), None, facts::edited_version(view, &setting)),
+        ));
     }
     for n in 0..names.len() {
         let (x, text) = names[n].clone();

@@ -10,7 +10,7 @@ use stats::Score;
 
 use crate::prelude::*;
 use crate::scoreboard::{self, Board, Comparison};
-use crate::{Subject, VariantRow, VariantStatus, code, device_name, facts, panel};
+use crate::{Subject, VariantRow, VariantStatus, code, device_name, facts, panel, words};
 
 /// Height of the line over the bars, with the radius, the picture's size and the device.
 const HEAD_HEIGHT: f32 = 40.0;
@@ -21,7 +21,7 @@ const PADDING: f32 = 16.0;
 /// The least space between two texts of a line.
 const GAP: f32 = 24.0;
 /// The text in place of the heart (the most important lines) of a kernel in which no line is marked.
-const UNMARKED: &str = "No line of this kernel is marked with // heart.";
+const UNMARKED: &str = "No line of this kernel is marked: end its important lines with // heart.";
 
 /// Returns those variants among `all` that are on the ladder, in the order of the talk: those that do the same work on the same
 /// bytes, and whose times are device times.
@@ -143,7 +143,7 @@ impl Talk<'_> {
 
     /// Lays out a variant's row: key, name, bar and time. A click selects the variant.
     fn show_row(&self, ui: &Ui, rect: Rect, row: &VariantRow, actions: &mut Vec<Action>) {
-        let (unit, y) = (self.unit, rect.center().y);
+        let (unit, y, view) = (self.unit, rect.center().y, self.board.view);
         let (response, chosen) = scoreboard::variant_ground(ui, rect, &self.board, row);
         // Distances of the name and of the bar from the left edge of a row, and the widths that are kept free for the time, and
         // for the factor from step to step.
@@ -151,15 +151,22 @@ impl Talk<'_> {
         let color = scoreboard::name_color(row, chosen);
         let key = pos2(rect.left() + 12.0 * unit, y);
         ui.figures(key, Align2::LEFT_CENTER, row.id.key, 20.0 * unit, theme::WEAK);
-        ui.words(pos2(rect.left() + name, y), Align2::LEFT_CENTER, row.id, 23.0 * unit, color);
+        let version = view.kernels.edited_version(row.id).map(|version| format!("edited: version {version}"));
+        let shift = if version.is_some() { 8.0 * unit } else { 0.0 };
+        let at = pos2(rect.left() + name, y);
+        ui.words(at - vec2(0.0, shift), Align2::LEFT_CENTER, row.id, 23.0 * unit, color);
+        if let Some(version) = version {
+            let at = at + vec2(0.0, 2.0 * shift - 2.0 * unit);
+            ui.words(at, Align2::LEFT_CENTER, version, 13.0 * unit, theme::WARN);
+        }
         let half = 9.0 * unit;
         let right = rect.right() - time - step;
         let room = Rect::from_min_max(pos2(rect.left() + bar, y - half), pos2(right, y + half));
         if let Some((factor, _)) = self.board.step_factor(row) {
             ui.figures(pos2(right + step, y), Align2::RIGHT_CENTER, factor, 18.0 * unit, theme::TEXT);
         }
-        let is_wrong = row.status != VariantStatus::Ready
-            || self.board.view.kernels.differs(Subject::Variant(row.id), None);
+        let is_wrong =
+            row.status != VariantStatus::Ready || view.kernels.differs(Subject::Variant(row.id), None);
         let at = pos2(rect.right() - 10.0 * unit, y);
         let color = if chosen { theme::FILTER } else { theme::TEXT };
         let mut length = 0.0;
@@ -213,7 +220,13 @@ impl Talk<'_> {
         let room = factor.left() - inner.left() - GAP * unit;
         let galley = ui.painter().layout(row.idea.to_owned(), theme::words(23.0 * unit), theme::TEXT, room);
         ui.painter().galley(pos2(inner.left(), title), galley, theme::TEXT);
-        let room = inner.with_min_y((title + idea - inner.top()).min(inner.bottom()));
+        let mut room = inner.with_min_y((title + idea - inner.top()).min(inner.bottom()));
+        if let Some(version) = view.kernels.edited_version(row.id) {
+            let at = inner.right_bottom() + vec2(0.0, 8.0 * unit);
+            let text = words::edited_text(version);
+            let text = ui.words(at, Align2::RIGHT_BOTTOM, text, 20.0 * unit, theme::WARN);
+            room = room.with_max_y(text.top().max(room.top()));
+        }
         match view.heart {
             None => {}
             Some("") => {
@@ -235,17 +248,23 @@ impl Talk<'_> {
         }
     }
 
+    /// Returns a variant's name with the version of its edited kernels.
+    fn name(&self, row: &VariantRow) -> String {
+        self.board.view.kernels.name(row.id)
+    }
+
     /// Returns a text that says how many times as fast as the first available variant of the ladder a variant is; empty for one
     /// that was not measured, and for one that other clocks time.
     fn factor(&self, row: &VariantRow, score: Option<&Score>) -> String {
         let is_available = |row: &&&VariantRow| !matches!(row.status, VariantStatus::Unavailable(_));
         let base = self.rows.iter().find(is_available).filter(|_| self.rows.contains(&row));
-        let times = base.and_then(|base| Some(((base.id, self.score(base)?), (row.id, score?))));
+        let times = base.and_then(|base| Some((base, self.score(base)?, score?)));
         match times {
-            Some(((base, _), (id, _))) if base == id => "the baseline".to_owned(),
-            Some((base, this)) => {
-                let factor = Comparison::between(base, this).factor;
-                factor.map_or_else(|progress| progress, |factor| format!("{factor} as fast as {}", base.0))
+            Some((base, ..)) if base.id == row.id => "the baseline".to_owned(),
+            Some((base, before, this)) => {
+                let base = self.name(base);
+                let factor = Comparison::between((&base, before), (&self.name(row), this)).factor;
+                factor.map_or_else(|progress| progress, |factor| format!("{factor} as fast as {base}"))
             }
             // A factor that will follow is announced; a variant that other clocks time has none.
             None => match base.filter(|base| score.is_some() && base.id != row.id) {

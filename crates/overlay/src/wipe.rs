@@ -11,7 +11,7 @@ use stats::{Difference, Summary};
 use video::Orientation;
 
 use crate::prelude::*;
-use crate::{Subject, Wipe, notices};
+use crate::{Kernels, Subject, Wipe, facts, notices};
 
 /// The greatest distance in points of the mouse from the line at which the mouse can drag the line.
 const GRAB_DISTANCE: f32 = 12.0;
@@ -136,7 +136,7 @@ impl WipeLine {
         let times = ([numbers.filter(), numbers.second_filter], numbers.wipe_ratio);
         let differs =
             wipe.sides.map(|side| view.kernels.differs(Subject::Variant(side.variant), side.version));
-        let [a, b] = label_texts(wipe, times, differs, view.kernels.running);
+        let [a, b] = label_texts(wipe, times, differs, view.kernels);
         // Each label stands on its own side, in as many lines as it needs there.
         let sizes = [&a, &b].map(|text| Label::size_of_line(ui, text));
         let rooms = places.beside(x, sizes).unwrap_or_else(|| {
@@ -183,24 +183,23 @@ fn difference_text(
 
 /// Returns the labels of the left and the right side: the filter, its median time, and the verdict of the comparison with the
 /// opposite side. `ratio` is that of the left side's times to the right side's, frame by frame. Edited kernels with wrong
-/// output get no times. `running` is the running version of the left side's variant; the left label names it if the right side
-/// shows another version of the same kernels.
+/// output get no times. Versions of edited kernels are named, and the left side's also if the right side shows another version of
+/// the same kernels.
 fn label_texts(
     wipe: &Wipe,
     (times, ratio): ([Option<Summary>; 2], Option<Ratio>),
     differs: [bool; 2],
-    running: Option<u64>,
+    kernels: &Kernels,
 ) -> [String; 2] {
     let filters = |side: usize| wipe.sides[side].variant != VariantId::OFF && !differs[side];
     let time = |side: usize| times[side].filter(|time| filters(side) && time.p50 > 0.0);
     [0, 1].map(|side| {
         let request = &wipe.sides[side];
         let right = &wipe.sides[1];
-        let running = running.filter(|_| right.version.is_some() && request.variant == right.variant);
-        let mut text = match if side == 0 { running } else { request.version } {
-            Some(number) => format!("{} (version {number}) r={}", request.variant, request.radius),
-            None => request.to_string(),
-        };
+        let is_same = right.version.is_some() && request.variant == right.variant;
+        let running = kernels.running.filter(|_| side == 0 && is_same);
+        let version = request.version.or(running).or_else(|| kernels.edited_version(request.variant));
+        let mut text = facts::filter_name((request.variant, request.radius), None, version);
         if request.measurements.levels {
             text.push_str(", auto-levels");
         }
@@ -214,7 +213,7 @@ fn label_texts(
             if let Some(ratio) = ratio.filter(|_| time(1 - side).is_some()) {
                 // Above 1 if the right side is faster.
                 let ratio = if side == 1 { ratio } else { ratio.inverse() };
-                text.push_str(&format!("   {}", ratio.verdict().short()));
+                text.push_str(&format!("   {}", ratio.verdict().words()));
             }
         }
         text
@@ -362,30 +361,37 @@ mod tests {
 
     #[test]
     fn labels_name_versions_and_have_medians_of_correct_kernels() {
+        let built_in = Kernels::default();
         let sides = [named("fused"), named("flat")].map(|variant| Request::new(variant, 3));
         let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
         let time = |ms: f64| Summary::of([ms; 50].into_iter(), None);
         let ratio = Ratio::of_pairs(&[1.0, 1.01, 1.02, 1.0, 1.0, 1.0, 1.0, 1.0], &[5.0; 8]);
         let times = ([time(1.0), time(5.0)], ratio);
-        let [a, b] = label_texts(&wipe, times, [false; 2], None);
+        let [a, b] = label_texts(&wipe, times, [false; 2], &built_in);
         assert!(a.contains("p50 1") && a.ends_with("   5.00\u{d7} faster"), "{a}");
         assert!(b.contains("p50 5") && b.ends_with("   5.00\u{d7} slower"), "{b}");
-        let [a, b] = label_texts(&wipe, (times.0, None), [false; 2], None);
+        let [a, b] = label_texts(&wipe, (times.0, None), [false; 2], &built_in);
         assert!(!a.contains('\u{d7}') && !b.contains('\u{d7}'), "{a}, {b}: too few frames");
-        let [a, b] = label_texts(&wipe, times, [false, true], None);
+        let [a, b] = label_texts(&wipe, times, [false, true], &built_in);
         assert!(a.contains("p50 1") && !a.contains('\u{d7}'), "{a}");
         assert_eq!(b, "flat r=3   p50 \u{2013}");
 
-        let of = |sides: [VariantId; 2], version| {
+        let of = |sides: [VariantId; 2], version, edited: &Vec<_>| {
             let [left, right] = sides.map(|variant| Request::new(variant, 3));
             let sides = [left, Request { version, ..right }];
             let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
-            label_texts(&wipe, ([None, None], None), [false; 2], Some(4))
+            let kernels = Kernels { running: Some(4), edited: edited.clone(), ..Kernels::default() };
+            label_texts(&wipe, ([None, None], None), [false; 2], &kernels)
         };
-        let labels = of([named("flat"), named("flat")], Some(1));
-        assert_eq!(labels, ["flat (version 4) r=3", "flat (version 1) r=3"]);
-        // The running version is another variant's; and a wipe of two variants names no version.
-        assert_eq!(of([named("fused"), named("flat")], Some(1)), ["fused r=3", "flat (version 1) r=3"]);
-        assert_eq!(of([named("flat"), named("fused")], None), ["flat r=3", "fused r=3"]);
+        let none = Vec::new();
+        let labels = of([named("flat"), named("flat")], Some(1), &none);
+        assert_eq!(labels, ["flat r=3, version 4", "flat r=3, version 1"]);
+        // The running version is another variant's; and a wipe of two variants names the versions of edited kernels only.
+        assert_eq!(of([named("fused"), named("flat")], Some(1), &none), ["fused r=3", "flat r=3, version 1"]);
+        let sides = [named("flat"), named("fused")];
+        assert_eq!(of(sides, None, &none), ["flat r=3", "fused r=3"]);
+        let edited = vec![(named("flat"), 4)];
+        assert_eq!(of(sides, None, &edited), ["flat r=3, version 4", "fused r=3"]);
+        assert_eq!(of([named("fused"), named("flat")], None, &edited), ["fused r=3", "flat r=3, version 4"]);
     }
 }

@@ -99,6 +99,11 @@ pub(crate) fn stage_text(stage: Stage, parallel: Option<Summary>) -> String {
     format!("{definition}{parallel}")
 }
 
+/// Returns a text for a variant that runs this version of edited kernels.
+pub(crate) fn edited_text(version: u64) -> String {
+    format!("Edited: version {version}. The idea is that of the built-in kernel.")
+}
+
 /// Returns a sentence that names the variant and the parameters that `auto` uses: "For this size and radius, auto uses fused
 /// (STRIPS=2)."
 pub(crate) fn auto_text(AutoChoice { variant, config }: &AutoChoice) -> String {

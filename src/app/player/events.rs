@@ -241,7 +241,7 @@ impl Player<'_> {
             Action::StopMeasuring => self.lab.measurement.stop(),
             Action::CheckConversions => self.check.start(devices, cx),
             Action::StopChecking => self.check.task.stop(),
-            Action::CopyKernels => kernels.copy_built_in(cx),
+            Action::CopyKernels => kernels.copy_built_in(None, cx),
             Action::ReopenKernels(index) => kernels.reopen(index, cx),
             Action::RebuildKernels => kernels.rebuild(cx),
             Action::WipeKernels(number) if movies.scenes.is_movie() => {

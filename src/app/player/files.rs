@@ -90,7 +90,7 @@ impl Player<'_> {
         let (recorder, screen) = (&self.cx.frames.recorder, &self.cx.frames.presenter.screen);
         let at = (self.cx.frames.choice.filter().1, screen.size().unwrap_or_default());
         let device = self.devices.running.info.as_ref();
-        let export = LadderExport::new(recorder, device, &self.saved_run.columns, at);
+        let export = LadderExport::new(recorder, device, (&self.saved_run.columns, self.kernels.shown()), at);
         let Some(export) = self.cx.or_tell(export) else { return };
         let write = move |paths: &[PathBuf]| {
             let [csv, svg, png] = paths else { return Ok(()) };

@@ -455,6 +455,8 @@ struct KeptVersion {
     sources: Sources,
     /// The hash of the texts, which also is in the names of stored versions.
     hash: u64,
+    /// The variants whose kernels differ from the built-in ones on some kind of device; the user's own kernel is not among them.
+    edited: Vec<VariantId>,
     /// True if the texts were in the folder when another version was restored over them, so that they may exist in this version
     /// only.
     is_replaced: bool,
@@ -481,7 +483,11 @@ impl KeptVersion {
         let hash = fingerprint(&sources);
         let (is_replaced, is_stored, is_undone) = (false, false, false);
         let (known, times) = (HashMap::new(), Vec::new());
-        Self { sources, hash, is_replaced, is_stored, is_undone, known, times, row }
+        let built_in = Sources::default();
+        let kinds = [DeviceKind::Cpu, DeviceKind::Gpu];
+        let is_edited = |id: &VariantId| kinds.iter().any(|kind| !is_same(*id, *kind, &sources, &built_in));
+        let edited = VariantId::all().filter(is_edited).collect();
+        Self { sources, hash, edited, is_replaced, is_stored, is_undone, known, times, row }
     }
 
     /// Returns the time that was measured under these conditions; `None` if there is none.

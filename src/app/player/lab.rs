@@ -54,7 +54,7 @@ impl LabMeasurement {
     }
 
     /// Takes the results that the measurement has sent since the last call.
-    pub(super) fn update(&mut self, cx: &mut PlayerContext) {
+    pub(super) fn update(&mut self, kernels: &LiveKernels, cx: &mut PlayerContext) {
         let now = Instant::now();
         if let (JobState::Running(_), Some(before)) = (&self.shown.state, self.ran.1.replace(now)) {
             self.ran.0 += now - before;
@@ -67,6 +67,14 @@ impl LabMeasurement {
         for (steps, mut report) in news.progress {
             self.shown.steps = steps;
             self.shown.left_s = left_s(self.ran.0, steps);
+            let runs = report.devices.iter().flat_map(|device| &device.runs);
+            for kernel in runs.flat_map(|run| &run.variants).filter_map(|row| row.kernel.as_ref()) {
+                if !self.shown.edited.contains_key(&kernel.hash)
+                    && let Some(version) = kernels.edited_version(kernel)
+                {
+                    self.shown.edited.insert(kernel.hash.clone(), version);
+                }
+            }
             if self.shown.case.is_some_and(|(ladder, _)| ladder == overlay::BOX_FILTER) {
                 let known = &mut self.shown.benchmark.devices;
                 for device in std::mem::take(&mut report.devices) {
@@ -130,7 +138,7 @@ impl LabMeasurement {
         self.measurement.stop();
         self.ran.0 = Duration::ZERO;
         self.results = None;
-        let Lab { benchmark: mut before, code, .. } = std::mem::take(&mut self.shown);
+        let Lab { benchmark: mut before, code, edited, .. } = std::mem::take(&mut self.shown);
         let device = devices.running.info.as_ref();
         if let Some(new) = benchmark {
             if (&before.frame, &before.radii) != (&new.frame, &new.radii) {
@@ -143,7 +151,7 @@ impl LabMeasurement {
             before.devices.iter_mut().filter(is_measured).for_each(|device| device.runs.clear());
         }
         let device = device.map(|info| info.name.clone()).unwrap_or_default();
-        self.shown = Lab { case: Some(case), device, benchmark: before, code, ..Lab::default() };
+        self.shown = Lab { case: Some(case), device, benchmark: before, code, edited, ..Lab::default() };
     }
 
     /// Starts the task that runs `clreel bench` with these arguments.

@@ -387,7 +387,7 @@ impl<'a> Player<'a> {
         self.sound.publish_clock(&cx.frames.schedule);
         devices.handle_frame_needs(cx);
         cx.update_lane(devices);
-        self.lab.update(cx);
+        self.lab.update(kernels, cx);
         kernels.update(devices, cx);
         self.races.update(kernels, devices.running.kind(), cx);
         self.lab.update_code(devices, kernels, cx);

@@ -136,6 +136,11 @@ fn is_time(ms: &f64) -> bool {
     ms.is_finite() && *ms > 0.0
 }
 
+/// The percentage of [`Verdict::NoDifferenceShown`] above which the times are too noisy for a statement.
+const MAX_BELOW: f64 = 100.0;
+/// The reason for times that are too noisy.
+const BUSY: &str = "the machine is busy";
+
 /// The result of a comparison of two times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
@@ -158,6 +163,31 @@ impl Verdict {
             Self::Slower(ratio) => format!("{}× slower", ratio.factor_text()),
             Self::NoDifferenceShown { .. } => self.to_string(),
         }
+    }
+
+    /// Returns the verdict for the window, with the name of what the first time belongs to: "1.32× faster than version 4, 1.27 to
+    /// 1.36", "no difference shown against version 4 (below 3 %)", or that the times are too noisy.
+    pub fn text_against(&self, other: &str) -> String {
+        match self {
+            Self::Faster(ratio) | Self::Slower(ratio) => {
+                format!("{} than {other}, {}", self.short(), ratio.interval_text())
+            }
+            _ if self.is_too_noisy() => format!("too noisy to tell from {other}: {BUSY}"),
+            Self::NoDifferenceShown { .. } => {
+                self.to_string().replace("shown", &format!("shown against {other}"))
+            }
+        }
+    }
+
+    /// Returns the verdict in few words, as in "1.32× faster" or "no difference shown (below 3 %)"; says that the times are too
+    /// noisy if they would not show a factor of two.
+    pub fn words(&self) -> String {
+        if self.is_too_noisy() { format!("too noisy to tell: {BUSY}") } else { self.short() }
+    }
+
+    /// Returns true if the times are too noisy for a statement: a factor of two would not have been shown.
+    pub fn is_too_noisy(&self) -> bool {
+        matches!(self, Self::NoDifferenceShown { below } if *below > MAX_BELOW)
     }
 
     /// Returns true if the second time is longer by more than `percent` percent, even at the lower end of the interval.

@@ -116,6 +116,21 @@ impl NoisyMachine {
 /// The number of comparisons in each of the following tests.
 const COMPARISONS: u32 = 200;
 
+#[test]
+fn the_window_names_what_a_verdict_is_against_and_says_what_is_too_noisy() {
+    let of = |low, estimate, high| Ratio { low, estimate, high }.verdict();
+    let faster = of(1.27, 1.32, 1.36);
+    assert_eq!(faster.text_against("version 4"), "1.32× faster than version 4, 1.27 to 1.36");
+    assert_eq!(faster.words(), "1.32× faster");
+    let same = of(0.98, 1.0, 1.025);
+    assert_eq!(same.text_against("version 4"), "no difference shown against version 4 (below 3 %)");
+    assert_eq!(same.words(), "no difference shown (below 3 %)");
+    let noisy = of(0.5, 1.3, 10.715);
+    assert_eq!(noisy.text_against("version 4"), "too noisy to tell from version 4: the machine is busy");
+    assert_eq!(noisy.words(), "too noisy to tell: the machine is busy");
+    assert_eq!(noisy.to_string(), "no difference shown (below 972 %)", "as `clreel compare` prints it");
+}
+
 /// Returns how many of the comparisons of two tasks have a verdict that `is` counts.
 fn count(rounds: usize, ms: [f64; 2], is: impl Fn(Verdict) -> bool) -> usize {
     let verdict = |seed: u32| {

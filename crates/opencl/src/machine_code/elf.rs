@@ -77,7 +77,7 @@ pub(super) fn machine_code(libraries: &[&[u8]]) -> Result<MachineCode> {
     if is_amd {
         facts.extend(libraries.iter().flat_map(|library| amd::register_facts(library)));
     } else {
-        let loops = "Barriers are compiled to loops over work-items; registers and spills: not reported by the driver.";
+        let loops = "Barriers, if there are any, are compiled to loops over work-items; registers and spills: not reported by the driver.";
         facts.push(loops.to_owned());
     }
     Ok(MachineCode { name: format!("Machine code, by {name}"), text: shortened(&text), facts })

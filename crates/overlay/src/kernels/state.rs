@@ -10,6 +10,8 @@ use box_filter::VariantId;
 
 use super::diff::VersionDiff;
 use crate::code::Source;
+use crate::facts;
+use crate::job::Wait;
 use crate::prelude::*;
 
 /// The state of validating the kernels of one [`Subject`] (a variant or the conversion from YUV to RGBA) in one version:
@@ -131,7 +133,12 @@ pub enum SpeedState {
     /// The versions were not compared.
     Unknown,
     /// The versions are being compared, or will be compared next.
-    Comparing,
+    Comparing {
+        /// The number of finished pairs of runs, and the number of all pairs; `None` before the first one.
+        pairs: Option<(u32, u32)>,
+        /// The reason for which the comparison waits; `None` if it does not wait.
+        waits: Option<Wait>,
+    },
     /// The versions were timed in turns, and there is a verdict.
     Compared {
         /// The verdict on the later version.
@@ -225,6 +232,8 @@ pub struct EditedFolder {
     pub path: String,
     /// The number of files that differ from the built-in ones.
     pub edits: usize,
+    /// The local time of the last change of a file in the folder.
+    pub changed: String,
 }
 
 /// The state of the kernels that the user edits: their folder, versions and results.
@@ -256,6 +265,9 @@ pub struct Kernels {
     pub current: u64,
     /// The number of the version whose kernels the selected variant runs; `None` if no version of them can run.
     pub running: Option<u64>,
+    /// The variants whose running kernels differ from the built-in ones, with the numbers of their versions. The user's own
+    /// kernel, which replaces no built-in one, is not among them.
+    pub edited: Vec<(VariantId, u64)>,
     /// The number of the version whose kernels convert from YUV to RGBA; `None` if no version of them can run.
     pub conversion: Option<u64>,
     /// The first lines that kernels have printed since the version with the number `current` was saved or selected.
@@ -267,6 +279,22 @@ pub struct Kernels {
 }
 
 impl Kernels {
+    /// Returns the number of the version whose kernels a variant runs; `None` if these are the built-in ones.
+    pub(crate) fn edited_version(&self, variant: VariantId) -> Option<u64> {
+        self.edited.iter().find(|(edited, _)| *edited == variant).map(|(_, version)| *version)
+    }
+
+    /// Returns a variant's name, with the version that it runs if that is edited: "flat, version 3".
+    pub(crate) fn name(&self, variant: VariantId) -> String {
+        facts::with_version(variant.to_string(), self.edited_version(variant))
+    }
+
+    /// Returns a variant's name as [`Kernels::name`] does, for places without room: "flat v3".
+    pub(crate) fn short_name(&self, variant: VariantId) -> String {
+        let version = self.edited_version(variant).map(|version| format!(" v{version}"));
+        format!("{variant}{}", version.unwrap_or_default())
+    }
+
     /// Returns true if validation has found that the output of the kernels of `subject` is wrong, in the version with the number
     /// `version`, or of those that run now if `version` is `None`.
     pub(crate) fn differs(&self, subject: Subject, version: Option<u64>) -> bool {

@@ -27,6 +27,9 @@ pub fn result_to_show(results: &[VersionResult], chosen: VariantId) -> Option<&V
     results.iter().filter(|result| result.validation != Validation::Pending).min_by_key(rank)
 }
 
+/// The hover text of a version whose output is exact.
+const EXACT_HOVER: &str = "Exact: each byte of the output equals that of the reference, which computes the filter in Rust. \
+                           The time is the median of the movie's frames.";
 /// The height in points of a version's line, including the space below it.
 const LINE_HEIGHT: f32 = 16.0;
 const LINE_GAP: f32 = 2.0;
@@ -47,7 +50,7 @@ pub(super) fn show(ui: &mut Ui, room: f32, view: &View, actions: &mut Vec<Action
             show_version(ui, version, view, actions);
             match version.failures {
                 0 => {}
-                1 => _ = line(ui, "1 build failed", theme::WEAK),
+                1 => _ = line(ui, "a build failed", theme::WEAK),
                 n => _ = line(ui, &format!("{n} builds failed"), theme::WEAK),
             }
         }
@@ -104,7 +107,10 @@ fn show_version(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<A
         let name = format!("version {}", version.number);
         show_diff_button(ui, VersionId::Session(version.number), &name, actions);
         let (color, text) = version_text(version, is_current, view);
-        paragraph(ui, &text, color);
+        let text = paragraph(ui, &text, color);
+        if color == theme::GOOD {
+            text.explain(EXACT_HOVER);
+        }
         // A version has a mark for its speed in addition to the one for correctness.
         let result = result_to_show(&version.results, view.chosen);
         if let Some(speed) = result.and_then(|result| result.speed.as_ref()) {
@@ -120,14 +126,24 @@ fn speed_text(speed: &Speed) -> (Color32, String, String) {
     match &speed.state {
         SpeedState::Unknown => (
             theme::WEAK,
-            theme::UNKNOWN.to_owned(),
-            format!("Not compared with version {before} at this size and radius"),
+            format!("not timed against version {before}"),
+            format!(
+                "Not compared with version {before} at this size and radius. The newest version is compared first."
+            ),
         ),
-        SpeedState::Comparing => (
-            theme::WEAK,
-            format!("timing against version {before}\u{2026}"),
-            format!("Versions {before} and this one are timed in turns on the frame on the screen"),
-        ),
+        SpeedState::Comparing { pairs, waits } => {
+            let pairs = pairs.map(|(done, all)| format!(": {done} of {all} pairs"));
+            let waits = waits.map(|waits| format!(", waiting: {waits}"));
+            let (pairs, waits) = (pairs.unwrap_or_default(), waits.unwrap_or_default());
+            (
+                theme::WEAK,
+                format!("timing against version {before}{pairs}{waits}\u{2026}"),
+                format!(
+                    "Versions {before} and this one are timed in turns on the frame on the screen. \
+                     While the movie plays, it has the device most of the time: a pause (Space) is faster."
+                ),
+            )
+        }
         SpeedState::Failed(why) => (theme::WEAK, "not compared".to_owned(), why.clone()),
         SpeedState::Compared { verdict, rounds, rows } => {
             let color = match verdict {
@@ -138,9 +154,11 @@ fn speed_text(speed: &Speed) -> (Color32, String, String) {
             let rows = rows.map_or_else(String::new, |rows| format!(", on its first {rows} rows"));
             let hover = format!(
                 "Compared with version {before}: timed in turns, {rounds} times each, on the frame that was on the screen{rows}. \
-                 The interval contains the ratio of the times with a confidence of 99 %."
+                 The interval contains the ratio of the times with a confidence of 99 %.\n\
+                 The milliseconds left of it are of the movie's frames, at another moment and beside other work: they need not \
+                 have this ratio to those of version {before}."
             );
-            (color, verdict.to_string(), hover)
+            (color, verdict.text_against(&format!("version {before}")), hover)
         }
     }
 }
@@ -152,6 +170,10 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
     let tells = |result: &&VersionResult| !version.lost_own || result.subject.is_used(view.chosen);
     let Some(result) = result_to_show(&version.results, view.chosen).filter(tells) else {
         if version.files.is_empty() {
+            if view.chosen.is_own() && version.time.is_none() {
+                // The user's own kernel has no original.
+                return (theme::WEAK, files);
+            }
             let time = version.time.as_ref().map_or(theme::UNKNOWN.to_owned(), FilterTime::text);
             return (theme::WEAK, format!("{files}: {} {time}", view.chosen));
         }
@@ -168,7 +190,10 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
         };
         return (theme::WEAK, format!("{files}: {state}"));
     };
-    let time = result.time.map_or_else(String::new, |time| format!(", {}", time.text()));
+    let is_compared = |speed: &Speed| matches!(speed.state, SpeedState::Compared { .. });
+    // The verdict beside this time was measured elsewhere.
+    let place = if result.speed.as_ref().is_some_and(is_compared) { " in the movie" } else { "" };
+    let time = result.time.map_or_else(String::new, |time| format!(", {}{place}", time.text()));
     let (color, text) = match &result.validation {
         Validation::Exact | Validation::Pending => (theme::GOOD, format!("exact{time}")),
         Validation::Differs(report) => {

@@ -10,7 +10,7 @@ use box_filter::{Config, VariantId};
 use ladder::results::{DeviceReport, RowReport};
 use ladders::VariantSummary;
 
-use super::{chart, show_choices, show_faults, show_state, table};
+use super::{Lab, chart, show_choices, show_faults, show_state, table};
 use crate::panel::{Selection, line};
 use crate::prelude::*;
 
@@ -70,30 +70,33 @@ impl Benchmark {
         }
         names
     }
+}
 
-    /// Returns the results as Markdown: for one radius, a table with a column for each device; for several radii, a table for
-    /// each device with a column for each radius.
+impl Lab {
+    /// Returns the results of the box filter as Markdown: for one radius, a table with a column for each device; for several
+    /// radii, a table for each device with a column for each radius.
     fn markdown(&self) -> String {
-        let mut out = format!("Box filter, {}, median ms\n", self.frame.words());
+        let mut out = format!("Box filter, {}, median ms\n", self.benchmark.frame.words());
         let mut write = |title: &str, columns: &[(String, usize, u32)]| {
             // Writing to a String does not fail.
             let heads: Vec<String> = columns.iter().map(|(head, ..)| head.replace('|', "\\|")).collect();
             let _ =
                 write!(out, "\n| {title} | {} |\n|---|{}\n", heads.join(" | "), "---:|".repeat(heads.len()));
-            for variant in self.variants() {
-                let cells = columns
-                    .iter()
-                    .map(|(_, device, radius)| cell(find_row(&self.devices[*device], *radius, variant)));
-                let _ = writeln!(out, "| {variant} | {} |", cells.collect::<Vec<_>>().join(" | "));
+            for variant in self.benchmark.variants() {
+                let cells = columns.iter().map(|(_, device, radius)| {
+                    cell(find_row(&self.benchmark.devices[*device], *radius, variant))
+                });
+                let name = self.name_in_benchmark(variant);
+                let _ = writeln!(out, "| {name} | {} |", cells.collect::<Vec<_>>().join(" | "));
             }
         };
-        let indices = 0..self.devices.len();
+        let indices = 0..self.benchmark.devices.len();
         let name = |index: usize| {
             let [name, platform, driver] =
-                ["name", "platform", "driver"].map(|property| self.devices[index].text(property));
+                ["name", "platform", "driver"].map(|property| self.benchmark.devices[index].text(property));
             format!("{name}, {platform} {driver}")
         };
-        match self.radii.as_slice() {
+        match self.benchmark.radii.as_slice() {
             [radius] => {
                 let columns: Vec<_> = indices.map(|index| (name(index), index, *radius)).collect();
                 write(&format!("r = {radius}"), &columns);
@@ -153,7 +156,7 @@ pub(super) fn show<'a>(
             .explain("Save all samples as JSON, for clreel compare")
             .on_click(Action::SaveBenchmark, actions);
         if ui.button("Copy").explain("Copy the table as Markdown").clicked() {
-            ui.copy_text(benchmark.markdown());
+            ui.copy_text(view.lab.markdown());
         }
     };
     show_state(ui, Action::Benchmark(radii), others, pass);
@@ -161,7 +164,7 @@ pub(super) fn show<'a>(
     if !is_measured {
         line(ui, "The variants on the frame on the screen: verified, then timed.", theme::WEAK);
         let unknown: Vec<_> = variants.iter().map(|variant| RowReport::unknown(variant.id)).collect();
-        table::show(ui, None, &unknown, selected);
+        table::show(ui, view.lab, (None, &unknown), selected);
         return &[];
     }
     line(ui, &benchmark.frame.words(), theme::WEAK);
@@ -169,24 +172,26 @@ pub(super) fn show<'a>(
         ([radius], [device]) => {
             line(ui, &format!("r = {radius}, on {}", device.text("name")), theme::WEAK);
             if let Some(run) = device.runs.first() {
-                table::show(ui, run.peaks.first(), &run.variants, selected);
+                table::show(ui, view.lab, (run.peaks.first(), &run.variants), selected);
             }
         }
         ([radius], devices) => {
             let names: Vec<String> = devices.iter().map(|device| device.text("name").to_owned()).collect();
             let head = format!("r = {radius}, ms");
             let variants = benchmark.variants();
-            let width = table::names_width(ui, variants.iter().copied().chain([head.as_str()]));
+            let named: Vec<String> =
+                variants.iter().map(|variant| view.lab.name_in_benchmark(variant)).collect();
+            let width = table::names_width(ui, named.iter().map(String::as_str).chain([head.as_str()]));
             show_row(ui, width, (&head, theme::WEAK, false), &names);
-            for variant in variants {
+            for (variant, name) in variants.into_iter().zip(&named) {
                 let cells = devices.iter().map(|device| cell(find_row(device, *radius, variant)));
-                let row = (variant, theme::TEXT, variant == selected.as_str());
+                let row = (name.as_str(), theme::TEXT, variant == selected.as_str());
                 if show_row(ui, width, row, &cells.collect::<Vec<_>>()) {
                     *selected = variant.to_owned();
                 }
             }
         }
-        _ => chart::show(ui, benchmark, selected),
+        _ => chart::show(ui, view.lab, selected),
     };
     show_faults(ui, benchmark.rows());
     let in_use = |device: &&DeviceReport| view.device.is_some_and(|info| info.name == device.text("name"));

@@ -3,6 +3,7 @@
 
 use ladder::results::{DeviceReport, RowReport};
 
+use super::Lab;
 use super::benchmark::{Benchmark, find_row};
 use super::table;
 use crate::axes::positive_range;
@@ -80,20 +81,21 @@ fn place(radius: u32) -> f64 {
 }
 
 /// Lays out the plots and the legend; the variant `selected` is marked. A click on a name selects the variant.
-pub(super) fn show(ui: &mut Ui, benchmark: &Benchmark, selected: &mut String) {
-    let Benchmark { radii, devices, .. } = benchmark;
+pub(super) fn show(ui: &mut Ui, lab: &Lab, selected: &mut String) {
+    let benchmark @ Benchmark { radii, devices, .. } = &lab.benchmark;
     let variants = benchmark.variants();
+    let shown: Vec<String> = variants.iter().map(|variant| lab.name_in_benchmark(variant)).collect();
     let Some(axes) = Axes::new(radii, benchmark.rows().filter_map(RowReport::ms)) else { return };
     let width = (ui.available_width() - LEFT) / devices.len().max(1) as f32;
     let name = |device: &DeviceReport| {
         ui.painter().layout(device.text("name").to_owned(), theme::words(11.5), theme::WEAK, width - 10.0)
     };
     let names: Vec<_> = devices.iter().map(name).collect();
-    let end = |name: &&str| {
-        ui.painter().layout_no_wrap((*name).to_owned(), theme::words(NAME_SIZE), theme::TEXT).size().x
+    let end = |name: &String| {
+        ui.painter().layout_no_wrap(name.clone(), theme::words(NAME_SIZE), theme::TEXT).size().x
     };
     // Space in points right of a plot, for the names of the lines.
-    let right = variants.iter().map(end).fold(0.0, f32::max) + 16.0;
+    let right = shown.iter().map(end).fold(0.0, f32::max) + 16.0;
     // In a narrow column there are only the names of the legend.
     let has_names = width - right >= 80.0;
     let right = if has_names { right } else { 10.0 };
@@ -135,21 +137,21 @@ pub(super) fn show(ui: &mut Ui, benchmark: &Benchmark, selected: &mut String) {
             ui.painter().extend(line(n, &points, *variant == selected.as_str()));
             ends.extend(points.last().filter(|_| has_names).map(|end| (n, *end)));
             let times = times.iter().map(|(radius, ms)| format!("r = {radius}: {} ms", theme::short_ms(*ms)));
-            texts.push(format!("{variant} {}", times.collect::<Vec<_>>().join(", ")));
+            texts.push(format!("{} {}", shown[n], times.collect::<Vec<_>>().join(", ")));
         }
         let places = spread(&ends.iter().map(|(_, end)| end.y).collect::<Vec<_>>(), plot.bottom());
         for ((n, end), y) in ends.into_iter().zip(places) {
-            ui.words(pos2(end.x + 6.0, y), Align2::LEFT_CENTER, variants[n], NAME_SIZE, color(n));
+            ui.words(pos2(end.x + 6.0, y), Align2::LEFT_CENTER, &shown[n], NAME_SIZE, color(n));
         }
         describe::painted(ui, plot, Role::Image, device.text("name"), &texts.join("; "));
     }
     ui.horizontal_wrapped(|ui| {
         for (index, variant) in variants.iter().enumerate() {
-            let galley = ui.painter().layout_no_wrap((*variant).to_owned(), theme::words(11.5), theme::TEXT);
+            let galley = ui.painter().layout_no_wrap(shown[index].clone(), theme::words(11.5), theme::TEXT);
             // Height in points of a line of the legend.
             let size = vec2(galley.size().x + 20.0, 15.0);
             let (area, response) = table::allocate_row(ui, size, *variant == selected.as_str());
-            if response.named(Role::Button, variant).clicked() {
+            if response.named(Role::Button, &shown[index]).clicked() {
                 *selected = (*variant).to_owned();
             }
             let y = area.center().y;

@@ -6,11 +6,14 @@ mod chart;
 mod details;
 mod table;
 
+use std::collections::HashMap;
+
 use base::device::DeviceKind;
 use ladder::results::{RowReport, RunReport};
 use ladders::{LadderSummary, VariantSummary};
 
 use super::job::{JobState, start_or_stop};
+use crate::facts;
 use crate::panel::{ColumnPanel, Pane, Selection, choice_button, line, paragraph};
 use crate::prelude::*;
 pub use benchmark::{BOX_FILTER, Benchmark, BenchmarkFrame};
@@ -36,6 +39,23 @@ pub struct Lab {
     pub benchmark: Benchmark,
     /// The code of the variant that is selected in the Lab.
     pub code: LabCode,
+    /// The hashes of the edited kernel files with which variants were measured, with the numbers of their versions.
+    pub edited: HashMap<String, u64>,
+}
+
+impl Lab {
+    /// Returns the name of a row's variant, with the version of its kernels if they are edited: "flat, version 3".
+    fn name(&self, row: &RowReport) -> String {
+        let version = row.kernel.as_ref().and_then(|kernel| self.edited.get(&kernel.hash));
+        facts::with_version(row.id.clone(), version.copied())
+    }
+
+    /// Returns the name of a variant of the box filter, with the version of the last measured kernels that are edited.
+    fn name_in_benchmark(&self, variant: &str) -> String {
+        let rows = self.benchmark.rows().filter(|row| row.id == variant);
+        let names = rows.map(|row| self.name(row));
+        names.max_by_key(String::len).unwrap_or_else(|| variant.to_owned())
+    }
 }
 
 /// Selects and returns the variant with the selected id if it is among `variants`, otherwise the first one; `None` if there are
@@ -130,7 +150,7 @@ fn show_ladder<'a>(
         false => ladder.about.to_owned(),
     };
     line(ui, &about, theme::WEAK);
-    table::show(ui, peak, rows, &mut selection.variant);
+    table::show(ui, lab, (peak, rows), &mut selection.variant);
     show_faults(ui, peak.into_iter().chain(rows));
     if let Some(remark) = lab.run.remark.as_ref().filter(|_| is_its_own) {
         paragraph(ui, remark, theme::TEXT);

@@ -4,6 +4,7 @@
 use base::timing::believed;
 use ladder::results::RowReport;
 
+use super::Lab;
 use crate::prelude::*;
 use crate::words;
 
@@ -55,13 +56,18 @@ pub(super) fn allocate_row(ui: &mut Ui, size: Vec2, selected: bool) -> (Rect, Re
 
 /// Lays out a row for the peak kernel (which bounds the speed of all variants), if there is one, and a row for each variant;
 /// the row of `selected` is marked. A click on a row selects the variant.
-pub(super) fn show(ui: &mut Ui, peak: Option<&RowReport>, rows: &[RowReport], selected: &mut String) {
+pub(super) fn show(
+    ui: &mut Ui,
+    lab: &Lab,
+    (peak, rows): (Option<&RowReport>, &[RowReport]),
+    selected: &mut String,
+) {
     let base = base_row(rows);
     let peak = peak.filter(|peak| peak.ms().is_some() || peak.is_wrong());
     let all: Vec<f64> = rows.iter().chain(peak).filter_map(RowReport::ms).collect();
     let in_brackets = peak.map(|peak| format!("({})", peak.id));
-    let names = rows.iter().map(|row| row.id.as_str()).chain(in_brackets.as_deref());
-    let names = names_width(ui, names);
+    let named: Vec<String> = rows.iter().map(|row| lab.name(row)).collect();
+    let names = names_width(ui, named.iter().map(String::as_str).chain(in_brackets.as_deref()));
     let unit = rows.iter().find_map(RowReport::rate).map_or("", |(_, unit)| unit);
     let columns = ["ms", "factor", unit];
     show_row(ui, names, ("", theme::WEAK, false), None, (&columns.map(str::to_owned), theme::WEAK));
@@ -84,7 +90,7 @@ pub(super) fn show(ui: &mut Ui, peak: Option<&RowReport>, rows: &[RowReport], se
             .ms()
             .filter(|_| all.len() > 1)
             .map(|ms| (bar_length(ms, &all), is_peak, row.noise().is_some()));
-        let name = if is_peak { format!("({})", row.id) } else { row.id.clone() };
+        let name = if is_peak { format!("({})", row.id) } else { lab.name(row) };
         let color = match is_peak {
             _ if row.is_wrong() => theme::ERROR,
             true => theme::WEAK,

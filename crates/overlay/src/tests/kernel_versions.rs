@@ -12,7 +12,7 @@ fn failed_builds_and_earlier_versions_are_lines_of_a_list_that_scrolls() {
     fixture.kernels.versions[1].failures = 3;
     fixture.kernels.versions[2].failures = 1;
     fixture.open(Panel::Kernels);
-    fixture.assert_shows(&["3 builds failed", "1 build failed"]);
+    fixture.assert_shows(&["3 builds failed", "a build failed"]);
     // A long list leaves room for the source.
     let first = fixture.kernels.versions[3].clone();
     fixture.kernels.versions.extend((0..96).map(|_| first.clone()));
@@ -66,19 +66,28 @@ fn a_comparison_takes_the_place_of_the_source_and_restores_or_saves_the_version(
 #[test]
 fn folders_of_earlier_edits_are_offered_and_stay_in_sight_beside_a_new_copy() {
     let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    let folder = |path: &str, edits| EditedFolder { path: path.to_owned(), edits };
+    let folder = |path: &str, edits| EditedFolder {
+        path: path.to_owned(),
+        edits,
+        changed: "2026-11-29 18:03".to_owned(),
+    };
     fixture.kernels.remembered = vec![folder("/home/user/kernels", 2), folder("/home/user/old", 0)];
     fixture.open(Panel::Kernels);
-    fixture.assert_shows(&["/home/user/kernels: edits of 2 files", "/home/user/old: no edits"]);
+    fixture.assert_shows(&[
+        "edits of 2 files, last change 2026-11-29 18:03",
+        "no edits, last change 2026-11-29 18:03",
+    ]);
     assert_eq!(fixture.click("Make an editable copy"), [Action::CopyKernels]);
-    assert_eq!(fixture.click("Reopen"), [Action::ReopenKernels(1)], "the lower one");
-    fixture.kernels.remembered.pop();
-    fixture.settle();
-    assert_eq!(fixture.click("Reopen"), [Action::ReopenKernels(0)]);
+    assert_eq!(fixture.click("Open old"), [Action::ReopenKernels(1)]);
+    assert_eq!(fixture.click("Open kernels"), [Action::ReopenKernels(0)]);
+    assert!(fixture.button("Make own.cl").is_none(), "an earlier folder may have one");
+    fixture.set(|f| f.kernels.remembered.clear());
+    assert_eq!(fixture.click("Make own.cl"), [Action::MakeOwnKernel], "makes the folder, too");
+    fixture.kernels.remembered = vec![folder("/home/user/kernels", 2)];
     // While the copy is edited, the edits in the other folder are not forgotten.
     fixture.set(|f| f.kernels.folder = Some("/home/user/clreel-kernels-2".to_owned()));
-    fixture.assert_shows(&["/home/user/kernels: edits of 2 files"]);
-    assert!(fixture.find("Reopen").is_none());
+    fixture.assert_shows(&["/home/user/kernels: edits of 2 files, last change 2026-11-29 18:03"]);
+    assert!(fixture.button("Open kernels").is_none());
 }
 
 #[test]

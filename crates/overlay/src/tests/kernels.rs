@@ -192,7 +192,7 @@ fn a_version_that_is_not_validated_has_the_reason() {
     fixture.assert_shows(&[
         "03_flat.cl: validating",
         "03_flat.cl: not validated, superseded",
-        "mean.clh: flat exact, 8.00 ms (2 more not validated)",
+        "mean.clh: flat exact, 8.00 ms in the movie (2 more not validated)",
     ]);
 
     let mut fixture = editing(800.0);
@@ -273,8 +273,8 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     fixture.open(Panel::Kernels);
     fixture.assert_shows(&[
         "Edit the files in /home/user/kernels",
-        "mean.clh: flat exact, 8.00 ms",
-        "1.32× faster, 1.27 to 1.36",
+        "mean.clh: flat exact, 8.00 ms in the movie",
+        "1.32× faster than version 1, 1.27 to 1.36",
         "03_flat.cl: flat differs in 12,345 bytes, first mismatch: red at (3, 4)",
         "flat: still running version 3 (output differs).",
         "original: flat \u{2013}",
@@ -300,9 +300,18 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     fixture.kernels.versions[3].time = Some(FilterTime { ms: 9.5, n: 100, noise: None });
     fixture.settle();
     fixture.assert_shows(&["mean.clh: flat exact, 8.00 ms"]);
-    assert!(fixture.find("1.32× faster, 1.27 to 1.36").is_none(), "{:?}", fixture.texts);
-    fixture.set(|f| f.kernels.versions[2].results[0].speed = speed(SpeedState::Comparing));
+    assert!(fixture.find("1.32× faster than version 1, 1.27 to 1.36").is_none(), "{:?}", fixture.texts);
+    fixture.set(|f| {
+        f.kernels.versions[2].results[0].speed = speed(SpeedState::Comparing { pairs: None, waits: None })
+    });
     fixture.assert_shows(&["timing against version 1\u{2026}", "original: flat 9.50 ms"]);
+    let comparing = SpeedState::Comparing { pairs: Some((40, 200)), waits: Some(Wait::Late) };
+    fixture.set(|f| f.kernels.versions[2].results[0].speed = speed(comparing));
+    fixture.assert_shows(&["timing against version 1: 40 of 200 pairs, waiting: frames are late\u{2026}"]);
+    // The user's own kernel has no original.
+    fixture.kernels.versions[3].time = None;
+    fixture.set(|f| f.chosen = VariantId::own());
+    fixture.assert_shows(&["original"]);
     fixture.set(|f| f.kernels = Kernels::default());
     assert_eq!(fixture.click("Make an editable copy"), [Action::CopyKernels]);
 }

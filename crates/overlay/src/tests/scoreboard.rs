@@ -242,11 +242,11 @@ fn a_saved_run_has_a_verdict_on_each_row() {
 fn the_ladder_is_exported_as_a_table_and_as_two_charts_with_the_same_texts() {
     let fixture = Fixture::new(SIZES[0]);
     let saved = LadderColumn::of_report("<run> & \"x\".json", &saved_run()).unwrap();
-    let export = |at| LadderExport::new(&fixture.recorder, Some(&pocl()), &saved, at);
+    let export = |at| LadderExport::new(&fixture.recorder, Some(&pocl()), (&saved, &fixture.kernels), at);
     let ladder = export((7, (1280, 720))).unwrap();
     let csv = ladder.csv();
     let lines: Vec<&str> = csv.lines().collect();
-    assert_eq!(lines[0], "variant,ms,low_ms,high_ms,factor,frames,radius,width,height,device");
+    assert_eq!(lines[0], "variant,ms,low_ms,high_ms,factor,frames,radius,width,height,device,edited_version");
     assert!(lines[1].starts_with("naive,845,845,845,1.000,20,7,1280,720,\"pthread"), "{csv}");
     assert!(lines[2].starts_with("flat,8.45,8.45,8.45,100.000,19,7,"), "{csv}");
     assert!(lines[3].starts_with("naive,901,900,902,1.000,") && lines[3].contains("\"\"x\"\""), "{csv}");
@@ -442,4 +442,68 @@ fn text_grows_with_the_window_and_never_shrinks() {
     assert_eq!(zooms.map(|(w, h)| zoom(w, h)), [1.0, 1.0, 1.0, 1.5, 3.0]);
     // 4K at scale 2; a narrow window; none.
     assert_eq!([zoom(1920.0, 1080.0), zoom(480.0, 2000.0), zoom(f32::NAN, 0.0)], [1.5, 1.0, 1.0]);
+}
+
+#[test]
+fn edited_kernels_have_their_version_wherever_a_variant_has_a_time() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.set(|f| f.kernels.edited = vec![(named("flat"), 3)]);
+    assert_eq!(row(&fixture, named("flat")), ["3", "flat", "v3", "8.45 ms"]);
+    fixture.assert_shows(&["flat v3 vs. naive", "flat, version 3"]);
+    fixture.assert_shows(&["Edited: version 3. The idea is that of the built-in kernel."]);
+    let value = fixture.harness.query_all_by_label("flat").find_map(|node| node.value());
+    assert_eq!(value.as_deref(), Some("version 3, 8.45 ms"));
+    // The step after it names it, too.
+    fixture.present(named("vectorized"), 7, 2.0, 10);
+    let value = fixture.harness.query_all_by_label("vectorized").find_map(|node| node.value());
+    assert_eq!(value.as_deref(), Some("2.00 ms, 4.22\u{d7} as fast as flat, version 3"));
+    // The longest name has room for its version before the bar.
+    fixture.set(|f| f.kernels.edited.push((named("running-sum"), 99)));
+    let [name, version] = ["running-sum", "v99"].map(|text| fixture.find(text).unwrap());
+    let left = fixture.cover("ladder").rect.left();
+    assert!(name.right() < version.left() && version.right() < left + 6.0 + 110.0, "{name} {version}");
+
+    let ladder =
+        LadderExport::new(&fixture.recorder, None, (&[], &fixture.kernels), (7, (1280, 720))).unwrap();
+    let csv = ladder.csv();
+    assert!(csv.lines().any(|line| line.starts_with("flat,") && line.ends_with(",3")), "{csv}");
+    assert!(csv.lines().any(|line| line.starts_with("naive,") && line.ends_with("\",")), "{csv}");
+    assert!(ladder.svg().contains(">flat, version 3<"), "{}", ladder.svg());
+
+    // The strip along the bottom, and the line of statistics.
+    let mut fixture = Fixture::new(vec2(700.0, 400.0));
+    fixture.set(|f| f.kernels.edited = vec![(named("flat"), 3)]);
+    fixture.assert_shows(&["flat v3"]);
+    fixture.assert_contains(&["flat r=7, version 3"]);
+}
+
+#[test]
+fn in_a_wipe_the_ladder_marks_both_sides_and_the_one_that_keys_choose() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let sides = [named("flat"), named("naive")].map(|id| stats::Request::new(id, 7));
+    fixture.set(|f| f.wipe = Some(Wipe { sides, by_wall: [false; 2], difference: None }));
+    let value = |fixture: &Fixture, name: &str| {
+        fixture.harness.query_all_by_label(name).find_map(|node| node.value()).unwrap()
+    };
+    assert_eq!(value(&fixture, "flat"), "left side of the wipe, 8.45 ms");
+    assert_eq!(value(&fixture, "naive"), "right side of the wipe, 845 ms");
+    let is_selected = |fixture: &Fixture, id: VariantId| {
+        let name = fixture.find(id.name).unwrap().center();
+        fixture.rects.iter().any(|(rect, fill)| *fill == theme::SELECTION_BACKGROUND && rect.contains(name))
+    };
+    assert!(is_selected(&fixture, named("flat")) && !is_selected(&fixture, named("naive")));
+    fixture.overlay.wipe_line.pointer_is_right = true;
+    fixture.settle();
+    assert!(!is_selected(&fixture, named("flat")) && is_selected(&fixture, named("naive")));
+}
+
+#[test]
+fn two_kernels_that_are_equally_fast_have_no_factor_of_one() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.set(|f| f.radius = 3);
+    fixture.push_noisy(named("vectorized"), 3, [0.642, 0.367], 61);
+    fixture.push_noisy(named("running-sum"), 3, [0.682, 0.39], 61);
+    fixture.wait(1.0);
+    fixture.assert_shows(&["as fast"]);
+    assert_eq!(ends(&fixture, "\u{d7} faster"), None);
 }

@@ -108,7 +108,7 @@ fn the_talk_leaves_out_what_is_unavailable() {
     assert!(!fixture.shows("as fast as") && !fixture.shows("// heart"), "{:?}", fixture.texts);
     fixture.choose_variant(named("flat"));
     fixture.set(|f| f.heart = Some(String::new()));
-    fixture.assert_shows(&["No line of this kernel is marked with // heart."]);
+    fixture.assert_shows(&["No line of this kernel is marked: end its important lines with // heart."]);
 
     let mut rows: Vec<(VariantId, VariantStatus)> =
         VariantId::all().map(|id| (id, VariantStatus::Ready)).collect();
@@ -175,4 +175,18 @@ fn no_text_of_the_talk_is_cut_or_lies_over_another_and_the_picture_stays_visible
     }
     found.dedup();
     assert!(found.is_empty(), "{} faults:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn the_talk_says_that_a_kernel_is_edited() {
+    let mut fixture = talk(SIZES[0]);
+    assert!(!fixture.shows("dited: version"), "{:?}", fixture.texts);
+    fixture.set(|f| f.kernels.edited = vec![(named("flat"), 3)]);
+    fixture
+        .assert_shows(&["edited: version 3", "Edited: version 3. The idea is that of the built-in kernel."]);
+    fixture.choose_variant(named("naive"));
+    fixture.choose_variant(named("flat"));
+    fixture.assert_shows(&["100\u{d7} as fast as naive"]);
+    fixture.set(|f| f.kernels.edited = vec![(named("naive"), 2)]);
+    fixture.assert_shows(&["100\u{d7} as fast as naive, version 2"]);
 }

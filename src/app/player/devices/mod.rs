@@ -439,7 +439,7 @@ impl Devices {
 pub(super) fn no_own_kernel_error() -> Error {
     Error::new(
         "There is no kernel of your own.",
-        format!("The folder of kernels has no {OWN_FILE}."),
-        "The key e shows that folder, or makes one; write the file there: kernels/README.md has its arguments.",
+        format!("The kernels in use have no {OWN_FILE}."),
+        "The panel Kernels (key e) writes one with its button Make own.cl; a folder of earlier edits is opened there, too.",
     )
 }

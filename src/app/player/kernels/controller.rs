@@ -2,7 +2,7 @@
 //! versions.
 
 use super::shown::{SourceKey, updated_source};
-use super::stored::Storage;
+use super::stored::{Storage, local_time};
 use super::*;
 use crate::app::kernels::history::History;
 use crate::app::settings::{self, MAX_KERNEL_FOLDERS};
@@ -13,6 +13,10 @@ use compute::KernelFile;
 use compute::cache::Cache;
 use overlay::{EditedFolder, heart};
 use stats::{Setting, UsedKernel};
+use std::time::SystemTime;
+
+/// The name of the folder into which the built-in kernels are copied; another number follows if it exists.
+const COPY_NAME: &str = "clreel-kernels";
 
 /// The watched folder of kernels, and the versions of its kernels.
 #[derive(Default)]
@@ -25,6 +29,8 @@ pub(crate) struct LiveKernels {
     source: Option<SourceKey>,
     /// The paths of the folders of kernels that were edited, newest first, for the settings file.
     pub folders: Vec<String>,
+    /// True if the user has requested a kernel of their own that is to be selected once it is there.
+    pub(super) selects_own: bool,
     /// The job that checks which of the folders edited before can still be read: a disk may not respond.
     reading: Option<Job<Vec<EditedFolder>>>,
 }
@@ -33,15 +39,24 @@ impl LiveKernels {
     /// Starts to watch the folder of kernels that the environment names; watches no folder if it names none. `folders` are the
     /// paths of folders that were edited before.
     pub(crate) fn begin(folders: Vec<String>, current: &CurrentSources, waker: &Waker) -> Self {
-        let all = folders.clone();
+        let mut all = folders.clone();
         // The panel does not offer a folder that cannot be read.
         let edited = |path: String| {
             let sources = Sources::read(Path::new(&path)).ok()?;
-            Some(EditedFolder { path, edits: sources.changed_since(&Sources::default()).len() })
+            let changed = newest_file(Path::new(&path)).map_or_else(|| "unknown".to_owned(), local_time);
+            Some(EditedFolder { edits: sources.changed_since(&Sources::default()).len(), path, changed })
         };
-        let read = move |_: &_| Ok(all.into_iter().filter_map(edited).collect());
+        let read = move |_: &_| {
+            let found = existing_copies(&save::folders());
+            for path in found {
+                if !all.contains(&path) {
+                    all.push(path);
+                }
+            }
+            Ok(all.into_iter().filter_map(edited).collect())
+        };
         let failed = "The folders of edited kernels could not be read.";
-        let reading = (!folders.is_empty()).then(|| Job::spawn("folders", failed, waker, read));
+        let reading = Some(Job::spawn("folders", failed, waker, read));
         let mut live = Self { folders, reading, ..Self::default() };
         if let Some(folder) = sources::named_folder() {
             live.versions.is_named = true;
@@ -87,6 +102,17 @@ impl LiveKernels {
         let sources = kept.map(|kept| kept.sources.clone()).unwrap_or_default();
         let text = sources.text(variant.files(kind)?.first()?);
         Some(text.map_or_else(|_| String::new(), |text| heart(&text)))
+    }
+
+    /// Returns the number of the newest version that has this kernel file, or of the current version if none has it; `None` if it is
+    /// the built-in file or the user's own kernel.
+    pub(crate) fn edited_version(&self, KernelFile { file, hash }: &KernelFile) -> Option<u64> {
+        let is_in = |sources: &Sources| sources.fingerprint(file).is_ok_and(|own| own == *hash);
+        if file == OWN_FILE || self.watching.is_none() || is_in(&Sources::default()) {
+            return None;
+        }
+        let newest = self.versions.kept.iter().rev().find(|kept| is_in(&kept.sources));
+        Some(newest.map_or(self.versions.current, |kept| kept.row.number))
     }
 
     /// Returns the path of a variant's kernel file in the watched folder.
@@ -228,9 +254,12 @@ impl LiveKernels {
         }
         if let Some(copied) = Job::take_result(&mut self.copying, Duration::ZERO) {
             is_new = true;
-            if let Some(folder) = cx.or_tell(copied) {
-                cx.overlay.show_message(format!("Kernels to edit: {}", base::text::name(&folder)));
-                self.watch(&folder, &cx.sources, &cx.waker);
+            match cx.or_tell(copied) {
+                Some(folder) => {
+                    cx.overlay.show_message(format!("Kernels to edit: {}", base::text::name(&folder)));
+                    self.watch(&folder, &cx.sources, &cx.waker);
+                }
+                None => self.selects_own = false,
             }
         }
         is_new
@@ -260,6 +289,9 @@ impl LiveKernels {
         devices.update_own_row(has_own);
         if has_own {
             cx.notices.hide(&no_own_kernel_error());
+            if std::mem::take(&mut self.selects_own) && devices.prefer(VariantId::own()).is_ok() {
+                cx.frames.choice.choose(VariantId::own(), cx.frames.choice.filter().1);
+            }
             return;
         }
         if cx.chosen().is_own() {
@@ -371,12 +403,20 @@ impl LiveKernels {
         }
     }
 
-    /// Starts to copy the built-in kernels into a new folder, which is watched afterwards.
-    pub(crate) fn copy_built_in(&mut self, cx: &PlayerContext) {
+    /// Starts to copy the built-in kernels into a new folder, which is watched afterwards, with the template `own` of the user's own
+    /// kernel, if it is given.
+    pub(crate) fn copy_built_in(&mut self, own: Option<&'static str>, cx: &PlayerContext) {
         const FAILED: &str = "The kernels could not be copied.";
-        let copy = |_: &_| {
-            let write = |folder: &Path| sources::write_built_in(folder).map(|()| folder.to_owned());
-            save::create_in(&save::folders(), "clreel-kernels", FAILED, write)
+        if self.copying.is_some() {
+            return;
+        }
+        let copy = move |_: &_| {
+            let write = |folder: &Path| {
+                sources::write_built_in(folder)?;
+                own.map_or(Ok(()), |own| std::fs::write(folder.join(OWN_FILE), own))?;
+                Ok(folder.to_owned())
+            };
+            save::create_in(&save::folders(), COPY_NAME, FAILED, write)
         };
         self.copying = Some(Job::spawn("copy", FAILED, &cx.waker, copy));
     }
@@ -403,6 +443,29 @@ pub(super) fn circumstances(cx: &PlayerContext) -> Option<Circumstances> {
     let (variant, radius) = cx.frames.choice.filter();
     let beside = cx.frames.recorder.shown.setting.and_then(|setting| setting.beside);
     Some(Circumstances { variant, radius, size: cx.frames.presenter.screen.size()?, beside })
+}
+
+/// Returns the paths of the folders of kernels that [`LiveKernels::copy_built_in`] has made in `folders`.
+fn existing_copies(folders: &[PathBuf]) -> Vec<String> {
+    let is_copy = |name: &str| {
+        let number = name.strip_prefix(COPY_NAME);
+        number.is_some_and(|rest| {
+            rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok())
+        })
+    };
+    let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let found = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_copy));
+    let mut paths: Vec<String> = found.filter_map(|entry| entry.path().to_str().map(str::to_owned)).collect();
+    paths.sort();
+    paths
+}
+
+/// Returns the time of the last change of a file in a folder of kernels; `None` if it has no files.
+fn newest_file(folder: &Path) -> Option<SystemTime> {
+    let files =
+        |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let all = files(folder).flat_map(|path| if path.is_dir() { files(&path).collect() } else { vec![path] });
+    all.filter_map(|path| path.metadata().ok().filter(|file| file.is_file())?.modified().ok()).max()
 }
 
 /// Removes the watched folder from the list of folders that the kernels panel offers.

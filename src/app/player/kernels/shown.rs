@@ -57,7 +57,12 @@ impl Versions {
         let runs = |subject| {
             self.version_in_use(subject).filter(|kept| !kept.row.refuses(subject)).map(|kept| kept.row.number)
         };
+        let edited = VariantId::all().filter_map(|id| {
+            let kept = self.version_in_use(Subject::Variant(id)).filter(|kept| kept.edited.contains(&id))?;
+            Some((id, kept.row.number))
+        });
         self.shown = Kernels {
+            edited: edited.collect(),
             versions: rows,
             earlier: earlier.collect(),
             has_own: self.version(self.current).is_some_and(|kept| kept.sources.has(OWN_FILE)),
@@ -112,6 +117,7 @@ pub(super) fn updated_source(
     Some(refused.or(included).or(own.first().copied()).and_then(|file| {
         let before = earlier.and_then(|kept| kept.sources.text(file).ok());
         let source = Source::new(file.to_owned(), &text(file)?, before.as_deref());
+        let source = source.since_version(earlier.map(|kept| kept.row.number));
         Some(source.with_version(versions.current, &errors))
     }))
 }

@@ -8,7 +8,7 @@ use super::controller::circumstances;
 use super::*;
 use crate::app::comparison::{self, ComparisonRequest};
 use crate::app::lane::{Slot, Task, Worker};
-use overlay::SpeedState;
+use overlay::{JobState, SpeedState};
 
 /// The delay before a comparison starts after a change of version, variant, radius or size: a slider may move on, and the first
 /// pictures of a new version need the device.
@@ -27,7 +27,9 @@ pub(super) struct Pair {
 /// The comparison of the speed of two versions that is running, and the results of earlier comparisons.
 #[derive(Default)]
 pub(super) struct SpeedComparison {
-    task: Slot<SpeedState>,
+    task: Slot<SpeedState, (u32, u32)>,
+    /// The numbers of finished and of all pairs of runs of the running task; `None` before the first pair.
+    pairs: Option<(u32, u32)>,
     /// The comparison that the task makes or made last; `None` before the first one.
     of: Option<Pair>,
     /// The comparison to make, and the time since which it has been wanted; `None` if none is wanted.
@@ -40,7 +42,14 @@ impl SpeedComparison {
     pub(super) fn state(&self, of: Pair) -> SpeedState {
         match self.results.iter().find(|(known, _)| *known == of) {
             Some((_, state)) => state.clone(),
-            None if self.wanted.is_some_and(|(wanted, _)| wanted == of) => SpeedState::Comparing,
+            None if self.wanted.is_some_and(|(wanted, _)| wanted == of) => {
+                let is_running = self.task.is_under_way() && self.of == Some(of);
+                let waits = match self.task.state {
+                    JobState::Waiting(waits) if is_running => Some(waits),
+                    _ => None,
+                };
+                SpeedState::Comparing { pairs: self.pairs.filter(|_| is_running), waits }
+            }
             None => SpeedState::Unknown,
         }
     }
@@ -102,13 +111,20 @@ impl LiveKernels {
     /// verdicts.
     pub(crate) fn compare(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         let versions = &mut self.versions;
-        let result = versions.comparison.task.poll().result;
-        if let (Some(result), Some(pair)) = (result, versions.comparison.of) {
+        let news = versions.comparison.task.poll();
+        if let Some(pairs) = news.progress.last() {
+            versions.comparison.pairs = Some(*pairs);
+        }
+        if news.is_new {
+            cx.repaints.redraw_soon();
+        }
+        if let (Some(result), Some(pair)) = (news.result, versions.comparison.of) {
             let failed = |error: Error| format!("{} {}", error.what, error.why).trim().to_owned();
             let result = result.unwrap_or_else(|error| SpeedState::Failed(failed(error)));
             if let SpeedState::Compared { verdict, .. } = &result {
                 let [before, now] = pair.versions;
-                cx.overlay.show_message(format!("{} {now} against {before}: {verdict}", pair.of.variant));
+                let verdict = verdict.text_against(&format!("version {before}"));
+                cx.overlay.show_message(format!("{}, version {now}: {verdict}", pair.of.variant));
             }
             let kept: Vec<u64> = versions.kept.iter().map(|kept| kept.row.number).collect();
             versions.comparison.results.retain(|(of, _)| of.versions.iter().all(|of| kept.contains(of)));
@@ -137,9 +153,9 @@ impl LiveKernels {
                 let kernel_timeout = cx.args.trial.timeouts.kernel_timeout;
                 let request =
                     ComparisonRequest { device, sources, variant, frame, radius, frame_ms, kernel_timeout };
-                let compare = move |worker: &Worker<'_, SpeedState>| comparison::compare(&request, worker);
+                let compare = move |worker: &Worker<'_, SpeedState, _>| comparison::compare(&request, worker);
                 let comparison = &mut versions.comparison;
-                comparison.of = Some(pair);
+                (comparison.of, comparison.pairs) = (Some(pair), None);
                 comparison.task.start((&mut cx.lane, Task::Versions), "", compare);
             }
         }

@@ -245,8 +245,13 @@ impl LiveKernels {
         }
     }
 
-    /// Starts to write a template for the user's own kernel into the folder, unless there is such a kernel.
+    /// Starts to write a template for the user's own kernel into the folder, unless there is such a kernel; the variant is selected
+    /// once it is there. Makes a folder first if none is watched.
     pub(crate) fn make_own(&mut self, cx: &PlayerContext) {
+        self.selects_own = true;
+        if self.versions.shown.folder.is_none() {
+            return self.copy_built_in(Some(OWN_TEMPLATE), cx);
+        }
         let texts = |before: &Sources| match before.has(OWN_FILE) {
             true => Vec::new(),
             false => vec![(OWN_FILE.to_owned(), OWN_TEMPLATE.to_owned())],

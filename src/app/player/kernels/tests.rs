@@ -220,7 +220,10 @@ fn a_version_has_no_verdict_on_its_speed_before_it_is_compared() {
     let of = frames(named("flat"), RADIUS, None);
     live.time(of, FilterTime { ms: 4.0, n: 1000, noise: None });
     assert_eq!(wanted(&mut live, RADIUS), Some([1, 2]));
-    assert_eq!(speed(&mut live, 2, RADIUS), Some(Speed { before: 1, state: SpeedState::Comparing }));
+    assert_eq!(
+        speed(&mut live, 2, RADIUS),
+        Some(Speed { before: 1, state: SpeedState::Comparing { pairs: None, waits: None } })
+    );
     let verdict = store(&mut live, [1.27, 1.36]);
     let state = SpeedState::Compared { verdict, rounds: 200, rows: None };
     assert_eq!(speed(&mut live, 2, RADIUS), Some(Speed { before: 1, state }));
