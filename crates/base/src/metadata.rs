@@ -1,5 +1,6 @@
 //! The date, the machine and the program of a measurement, for files with results.
 
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -32,8 +33,14 @@ pub struct Host {
 }
 
 impl Host {
-    /// Returns this machine.
+    /// Returns this machine, which is examined once.
     pub fn here() -> Self {
+        static HERE: LazyLock<Host> = LazyLock::new(Host::examine);
+        HERE.clone()
+    }
+
+    /// Reads the files of the system that describe this machine.
+    fn examine() -> Self {
         let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let cpus = line("/proc/cpuinfo");
         let name = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

@@ -210,8 +210,9 @@ impl Code {
     /// Returns the exact numbers of reads, writes, operations and barriers of a pass over a band; `None` for the user's own
     /// kernel.
     pub fn work_of(&self, config: &Config, pass: usize, extent: &Extent) -> Option<LaunchWork> {
+        let kernel = self.passes.get(pass)?.kernel;
         let (Launch { global, local }, _) = self.formulas.launch(config, pass, extent).ok()?;
-        let launch = LaunchWork::new(self.passes.get(pass)?.kernel, &global, &local);
+        let launch = LaunchWork::new(kernel, &global, &local);
         self.formulas.work(config, pass, extent, launch)
     }
 }

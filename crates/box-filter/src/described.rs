@@ -164,7 +164,7 @@ impl Formulas for filter::Code {
     }
 
     fn row_step(&self, config: &Config, pass: usize) -> u32 {
-        let Some(rows) = &self.passes[pass].rows else { return 1 };
+        let Some(rows) = self.passes.get(pass).and_then(|pass| pass.rows.as_ref()) else { return 1 };
         let step = compute(self, config, &Extent::rgba((1, 1), 0), |values| Ok(values.rows(rows)?[2]));
         step.map_or(1, |step| step as u32)
     }
@@ -185,5 +185,52 @@ fn value(number: Number) -> Value {
         Number::Long(value) => Value::Long(value),
         Number::Ulong(value) => Value::Ulong(value),
         Number::Float(value) => Value::Float(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use base::device::DeviceKind;
+    use filter::{Channels, ScratchMemory};
+
+    /// Plans bind memory as this file describes it, with kernels in one file, launches in two dimensions and bands.
+    #[test]
+    fn the_description_has_only_what_plans_can_do() {
+        let e = Extent { units: 24, ..Extent::rgba((70, 33), 5) };
+        for variant in &DESCRIPTION.variants {
+            for (described, code) in variant.codes.iter().zip(codes(&variant.codes)) {
+                let config = Config::new(code, DeviceKind::Gpu);
+                assert!(described.defines.is_empty(), "{}", variant.id);
+                assert!(described.image_output_define.as_ref().is_none_or(|define| define == "TO_IMAGE"));
+                for (index, (pass, bound)) in described.passes.iter().zip(code.passes).enumerate() {
+                    assert!(pass.file == described.passes[0].file && pass.rows.is_some(), "{}", pass.kernel);
+                    assert!(pass.global.len() <= 2, "{}", pass.kernel);
+                    let numbers = code.formulas.launch(&config, index, &e).unwrap().1.len();
+                    let places = bound.arguments.iter().filter(|a| matches!(a, Argument::Number)).count();
+                    assert_eq!(numbers, places, "{}", pass.kernel);
+                }
+                for scratch in described.scratch.iter().filter(|scratch| scratch.name != COLUMN_SUMS) {
+                    let sizes = compute(described, &config, &e, |values| values.scratch(scratch)).unwrap();
+                    match &scratch.memory {
+                        ScratchMemory::Bytes(_) => assert_eq!(sizes, [8 * 70 * 33], "{}", variant.id),
+                        ScratchMemory::Image(channels, _) => {
+                            assert_eq!((*channels, sizes), (Channels::Rgba16Ui, vec![70, 33]));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_reserved_where_the_number_of_compute_units_is_unknown() {
+        let fused = DESCRIPTION.variants.iter().find(|variant| !variant.is_step).unwrap();
+        let code = codes(&fused.codes)[0];
+        let config = Config::new(code, DeviceKind::Cpu);
+        let bytes = |units| code.formulas.column_sums(&config, &Extent { units, ..Extent::rgba((64, 8), 1) });
+        assert_eq!(bytes(0).unwrap(), bytes(1).unwrap());
+        assert!(code.formulas.launch(&config, 0, &Extent { units: 0, ..Extent::rgba((64, 8), 1) }).is_ok());
     }
 }

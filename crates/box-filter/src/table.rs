@@ -45,7 +45,7 @@ pub(crate) static VARIANTS: LazyLock<Vec<Variant>> = LazyLock::new(|| {
     described(true).chain([GLSL, NATIVE]).chain(described(false)).chain([PLANAR, auto]).collect()
 });
 
-/// The shaders of OpenGL.
+/// The variant of OpenGL shaders.
 const GLSL: Variant = Variant {
     name: "glsl",
     key: '6',
@@ -55,7 +55,7 @@ const GLSL: Variant = Variant {
     work: Work::Shaders,
 };
 
-/// The threads of the CPU.
+/// The variant of threads on the CPU.
 const NATIVE: Variant = Variant {
     name: "native",
     key: '7',
@@ -65,7 +65,7 @@ const NATIVE: Variant = Variant {
     work: Work::Threads,
 };
 
-/// The kernels on planes, whose arguments are vectors that a description cannot have.
+/// The variant of kernels on planes, whose arguments are vectors that a description cannot have.
 const PLANAR: Variant = Variant {
     name: "planar",
     key: 'y',

@@ -243,7 +243,7 @@ fn a_film_differs_by_a_quarter_of_a_level() {
             *sample = if index == 0 { 64 + *sample / 2 } else { 96 + *sample / 4 };
         }
     }
-    assert_within(&[(1, 11, 0.2), (7, 4, 0.2), (31, 2, 0.2)], &layout, &samples, "the clip, muted");
+    assert_within(&[(1, 11, 0.25), (7, 4, 0.25), (31, 2, 0.25)], &layout, &samples, "the clip, muted");
 }
 
 /// Codes outside of RGB: a filter after the conversion averages clamped colours, one before it the original ones. That is

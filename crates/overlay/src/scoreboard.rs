@@ -27,6 +27,8 @@ const COLUMN_WIDTH: f32 = 74.0;
 const COLUMN_HEAD_HEIGHT: f32 = 15.0;
 /// The least width in points of the room for a variant's bar in which the bar is drawn.
 const MIN_BAR_WIDTH: f32 = 20.0;
+/// The least width in points of a verdict in a row of the ladder. Where there is less, only the hover text has it.
+const MIN_VERDICT_WIDTH: f32 = 50.0;
 /// The least and the greatest height of a row, in points.
 const ROW_HEIGHTS: (f32, f32) = (20.0, 27.0);
 
@@ -434,8 +436,10 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
             let time = ui.figures(pos2(right, y), Align2::RIGHT_CENTER, score_text(score), 12.5, color);
             // The verdict has the place of the bar, and of the factor beside it.
             let verdict = board.columns.iter().find_map(|column| column.verdicts.short(row.id, board.at()));
-            if let Some(verdict) = verdict.filter(|_| bar.width() < MIN_BAR_WIDTH && board.left == 0) {
-                let at = (pos2(bar.left(), y), Align2::LEFT_CENTER, time.left() - bar.left() - 4.0);
+            let room = time.left() - bar.left() - 4.0;
+            let has_room = bar.width() < MIN_BAR_WIDTH && board.left == 0 && room >= MIN_VERDICT_WIDTH;
+            if let Some(verdict) = verdict.filter(|_| has_room) {
+                let at = (pos2(bar.left(), y), Align2::LEFT_CENTER, room);
                 theme::elided_text(ui, at, &verdict, (11.0, theme::TEXT));
             }
         }

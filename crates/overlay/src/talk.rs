@@ -268,7 +268,7 @@ impl Talk<'_> {
             }
             // A factor that will follow is announced; a variant that other clocks time has none.
             None => match base.filter(|base| score.is_some() && base.id != row.id) {
-                Some(base) => format!("not compared: {} was not measured", base.id),
+                Some(base) => format!("not compared: {} was not measured", self.name(base)),
                 None => String::new(),
             },
         }

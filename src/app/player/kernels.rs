@@ -486,7 +486,7 @@ impl KeptVersion {
         let built_in = Sources::default();
         let kinds = [DeviceKind::Cpu, DeviceKind::Gpu];
         let is_edited = |id: &VariantId| kinds.iter().any(|kind| !is_same(*id, *kind, &sources, &built_in));
-        let edited = VariantId::all().filter(is_edited).collect();
+        let edited = VariantId::all().filter(|id| !id.is_auto() && is_edited(id)).collect();
         Self { sources, hash, edited, is_replaced, is_stored, is_undone, known, times, row }
     }
 

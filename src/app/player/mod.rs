@@ -111,7 +111,7 @@ impl PlayerContext<'_> {
     /// `None`.
     fn or_tell<T>(&mut self, result: Result<T>) -> Option<T> {
         let show = |error| {
-            self.notices.add_passing(error, false);
+            self.notices.add_passing(error, true);
             self.repaints.redraw_soon();
         };
         result.map_err(show).ok()

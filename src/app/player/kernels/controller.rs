@@ -104,15 +104,14 @@ impl LiveKernels {
         Some(text.map_or_else(|_| String::new(), |text| heart(&text)))
     }
 
-    /// Returns the number of the newest version that has this kernel file, or of the current version if none has it; `None` if it is
-    /// the built-in file or the user's own kernel.
+    /// Returns the number of the oldest kept version that has this kernel file; `None` if there is none, for the built-in file and
+    /// for the user's own kernel.
     pub(crate) fn edited_version(&self, KernelFile { file, hash }: &KernelFile) -> Option<u64> {
         let is_in = |sources: &Sources| sources.fingerprint(file).is_ok_and(|own| own == *hash);
         if file == OWN_FILE || self.watching.is_none() || is_in(&Sources::default()) {
             return None;
         }
-        let newest = self.versions.kept.iter().rev().find(|kept| is_in(&kept.sources));
-        Some(newest.map_or(self.versions.current, |kept| kept.row.number))
+        self.versions.kept.iter().find(|kept| is_in(&kept.sources)).map(|kept| kept.row.number)
     }
 
     /// Returns the path of a variant's kernel file in the watched folder.
