@@ -116,7 +116,10 @@ impl Roofline {
         let cached = names(&|dot| is_above(dot.rates.gb_s, bandwidth));
         let quick = names(&|dot| is_above(dot.rates.gflop_s, self.peaks.gflop_s));
         let cached = (!cached.is_empty()).then(|| {
-            format!("Above the roof of memory: {cached}. The picture fits into a cache; the peaks are those of main memory, measured with 128 MiB.")
+            format!(
+                "Above the roof of memory: {cached}. The data fit into a cache; the peaks are those of main memory, measured \
+                 with 128 MiB."
+            )
         });
         let quick = (!quick.is_empty()).then(|| {
             format!("Above the roof of multiply-adds: {quick}. The peak is that of floats, and integers may be faster.")

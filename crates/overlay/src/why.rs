@@ -33,7 +33,7 @@ const COLUMNS: [(&str, f32, &str); 6] = [
     ("reads", 42.0, "Elements read from global memory or images for each pixel, borders and strips included"),
     ("writes", 42.0, "Elements written to global memory or images for each pixel"),
     ("barriers", 46.0, "Barriers of the work-group that a work-item passes at most"),
-    ("work-group", 64.0, "Work-items of a work-group"),
+    ("group size", 64.0, "Work-items of a work-group"),
     (
         "registers",
         50.0,
@@ -203,9 +203,7 @@ fn show_row(ui: &mut Ui, name: &str, cells: [String; 6], (color, font): (Color32
     // Height in points of a row of the table of kernels.
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 15.0), Sense::hover());
     let room = rect.width() - COLUMNS.iter().map(|(_, width, _)| width).sum::<f32>();
-    let named = COLUMNS.iter().zip(&cells).map(|((column, ..), cell)| {
-        if *column == "work-group" { format!("{column} of {cell}") } else { format!("{column} {cell}") }
-    });
+    let named = COLUMNS.iter().zip(&cells).map(|((column, ..), cell)| format!("{column} {cell}"));
     let values = named.collect::<Vec<_>>().join(", ");
     let response = response.named(Role::Row, name).valued(|| values);
     let at = (rect.left_center(), Align2::LEFT_CENTER, room);
@@ -307,6 +305,21 @@ fn paint_mark(ui: &Ui, plot: Rect, mark: &Mark, (keys, taken): (&[char], &[Rect]
     None
 }
 
+fn point((x, y): (f64, f64)) -> Pos2 {
+    pos2(x as f32, y as f32)
+}
+
+/// The hover text of the line of memory.
+const MEMORY: &str = "The bytes that any kernel must move (the picture once in, once out), divided by the filter's median time, and the share \
+                      of the bandwidth of a copy within the device's memory. Modified kernels have no known work.";
+/// The hover text of the line of operations.
+const COMPUTE: &str = "Additions, subtractions and multiplications of channels, divided by the filter's median time, and the share of the \
+                       rate of multiply-adds in registers.";
+/// The hover text of the line of peaks.
+const PEAKS: &str = "What the device was measured to do at most: a copy and a plain read of 128 MiB, and multiply-adds of floats. Measured \
+                     for each device in the background, while the movie leaves time or is paused. ~ other processes were busy \
+                     meanwhile; the peaks are measured again when the machine is quiet.";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,18 +338,3 @@ mod tests {
         assert_eq!(free_place(pos2(20.0, 50.0), plot, &taken), pos2(20.0, 50.0), "where there is room");
     }
 }
-
-fn point((x, y): (f64, f64)) -> Pos2 {
-    pos2(x as f32, y as f32)
-}
-
-/// The hover text of the line of memory.
-const MEMORY: &str = "The bytes that any kernel must move (the picture once in, once out), divided by the filter's median time, and the share \
-                      of the bandwidth of a copy within the device's memory. Modified kernels have no known work.";
-/// The hover text of the line of operations.
-const COMPUTE: &str = "Additions, subtractions and multiplications of channels, divided by the filter's median time, and the share of the \
-                       rate of multiply-adds in registers.";
-/// The hover text of the line of peaks.
-const PEAKS: &str = "What the device was measured to do at most: a copy and a plain read of 128 MiB, and multiply-adds of floats. Measured \
-                     for each device in the background, while the movie leaves time or is paused. ~ other processes were busy \
-                     meanwhile; the peaks are measured again when the machine is quiet.";
