@@ -156,6 +156,8 @@ fn the_number_of_figures_can_be_changed_while_the_movie_plays() {
     session.press_until_title("space", "clip.mp4 on shirts - off - clreel");
     session.wait_for_frames();
     session.resize(640, 700);
+    // The message covers the background while it is there.
+    session.wait_for_end_of("An army of one figure");
     session.wait_for_frames();
     session.quit();
     // The figures stand on the floor: above, below the panel of the scene, is the background, below are the tiles.
