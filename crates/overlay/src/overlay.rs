@@ -113,9 +113,6 @@ impl Overlay {
     /// Hides the overlay, or shows it again.
     pub fn toggle_visible(&mut self) {
         self.visible = !self.visible;
-        if !self.visible {
-            self.show_message("The overlay is hidden: the key i shows it again".to_owned());
-        }
     }
 
     /// Returns true if this panel is open and the overlay is not hidden.

@@ -36,13 +36,8 @@ pub(super) fn apply_to_second(
 pub(super) fn toggle(movies: &Movies, devices: &mut Devices, cx: &mut PlayerContext) {
     let Some(second) = cx.frames.wipe.toggle(cx.frames.choice.filter().1) else { return };
     // If the variant is unavailable, the wipe ends at once with a message.
-    if devices.prefer(second.filter.0).is_err() {
-        return;
-    }
-    if movies.scenes.is_movie() {
-        let how = "A digit chooses the left side, or the right side while the mouse is on it; x swaps them.";
-        cx.overlay.show_message(how.to_owned());
-    } else {
+    let _ = devices.prefer(second.filter.0);
+    if !movies.scenes.is_movie() {
         cx.overlay.show_message("This scene shows one filter: v goes to the movie and its wipe.".to_owned());
     }
 }
