@@ -167,7 +167,7 @@ fn both_sides_of_an_unpaced_wipe_are_right() {
         // Areas without panels, left and right of the line and below the names of the sides.
         for ((id, radius), columns) in sides.into_iter().zip([400..634, 646..880]) {
             let side = snapshot(&folder, &clip(), at, id, radius);
-            assert_columns(&wipe, (&png(&shot), &side), columns, 80..480);
+            assert_columns(&wipe, (&png(&shot), &side), columns, 100..480);
         }
     }
 }

@@ -268,6 +268,7 @@ impl BuiltVariant {
             }
             kernels.push(kernel);
         }
-        Ok(Plan { id, program: program.clone(), kernels, whole })
+        let shape = Plan::shape(&program.config, &whole);
+        Ok(Plan { id, program: program.clone(), kernels, whole, shape })
     }
 }

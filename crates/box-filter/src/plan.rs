@@ -36,6 +36,8 @@ pub struct Plan {
     pub(super) kernels: Vec<Kernel>,
     /// The extent of the whole picture.
     pub(super) whole: Extent,
+    /// For each pass the step of its rows, and its work over all rows. Each frame asks for them.
+    pub(super) shape: Vec<(u32, f64)>,
 }
 
 impl Plan {
@@ -57,17 +59,24 @@ impl Plan {
     /// Returns a number of rows for this pass: bands whose height is a multiple of it waste few work-items. The height of the
     /// bands does not change the output.
     pub fn row_step(&self, pass: usize) -> u32 {
-        self.code().formulas.row_step(self.config(), pass).max(1)
+        self.shape.get(pass).map_or(1, |(step, _)| *step)
     }
 
     /// Returns the estimated number of pixels that a pass over all rows reads. Use it to compare radii and sizes within one
     /// variant, and passes with each other.
     pub fn work(&self, pass: usize) -> f64 {
-        if pass >= self.passes() {
-            return 0.0;
-        }
-        let pixels = f64::from(self.whole.width) * f64::from(self.whole.height);
-        pixels * self.code().formulas.reads_per_pixel(self.config(), pass, &self.whole)
+        self.shape.get(pass).map_or(0.0, |(_, work)| *work)
+    }
+
+    /// Returns the step of the rows of each pass of a program, and its work over all rows.
+    pub(super) fn shape(config: &Config, whole: &Extent) -> Vec<(u32, f64)> {
+        let formulas = config.code().formulas;
+        let pixels = f64::from(whole.width) * f64::from(whole.height);
+        let of = |pass| {
+            let work = pixels * formulas.reads_per_pixel(config, pass, whole);
+            (formulas.row_step(config, pass).max(1), work)
+        };
+        (0..config.code().passes.len()).map(of).collect()
     }
 
     /// Returns the configuration of the program that runs.

@@ -31,7 +31,12 @@ impl Player<'_> {
         let now = (self.presented, radius);
         let is_due = |(before, at): (_, Instant)| before != now && at.elapsed() >= COMPARE_EVERY;
         let run = &self.saved_run;
-        if run.columns.is_empty() || run.comparing.is_some() || !run.compared.is_none_or(is_due) {
+        let is_visible = self.cx.overlay.saved_state().visible;
+        if run.columns.is_empty()
+            || !is_visible
+            || run.comparing.is_some()
+            || !run.compared.is_none_or(is_due)
+        {
             return;
         }
         let Some(size) = self.cx.frames.presenter.screen.size() else { return };

@@ -139,7 +139,7 @@ fn is_time(ms: &f64) -> bool {
 /// The percentage of [`Verdict::NoDifferenceShown`] above which the times are too noisy for a statement.
 const MAX_BELOW: f64 = 100.0;
 /// The reason for times that are too noisy.
-const BUSY: &str = "the machine is busy";
+const NOISY: &str = "the times vary too much";
 
 /// The result of a comparison of two times.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -172,7 +172,7 @@ impl Verdict {
             Self::Faster(ratio) | Self::Slower(ratio) => {
                 format!("{} than {other}, {}", self.short(), ratio.interval_text())
             }
-            _ if self.is_too_noisy() => format!("too noisy to tell from {other}: {BUSY}"),
+            _ if self.is_too_noisy() => format!("too noisy to tell from {other}: {NOISY}"),
             Self::NoDifferenceShown { .. } => {
                 self.to_string().replace("shown", &format!("shown against {other}"))
             }
@@ -182,7 +182,7 @@ impl Verdict {
     /// Returns the verdict in few words, as in "1.32× faster" or "no difference shown (below 3 %)"; says that the times are too
     /// noisy if they would not show a factor of two.
     pub fn words(&self) -> String {
-        if self.is_too_noisy() { format!("too noisy to tell: {BUSY}") } else { self.short() }
+        if self.is_too_noisy() { format!("too noisy to tell: {NOISY}") } else { self.short() }
     }
 
     /// Returns true if the times are too noisy for a statement: a factor of two would not have been shown.
