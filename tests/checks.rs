@@ -105,10 +105,11 @@ fn dev(name: &str, binaries: &[(&str, &str)]) -> Fakes {
     fakes.copy(&["dev"]);
     fakes.0.with("Cargo.toml", b"rust-version = \"1.0\"\n");
     fakes.program("rustc", "echo 'rustc 1.99.0'");
-    fakes.program("dpkg-query", "echo installed");
+    fakes.program("dpkg-query", "printf 'installed '");
     fakes.program("apt-get", "exit 1");
-    let candidates = "case $2 in oclgrind) echo '  Candidate: (none)' ;; *) echo '  Candidate: 1' ;; esac";
-    fakes.program("apt-cache", candidates);
+    // More follows what `dev` looks for, as from the real program.
+    let candidate = "case $2 in oclgrind) echo '  Candidate: (none)' ;; *) echo '  Candidate: 1' ;; esac";
+    fakes.program("apt-cache", &format!("{candidate}; sleep 0.05; echo '  Version table:'"));
     let mut artifacts = String::new();
     for (n, (list, run)) in binaries.iter().enumerate() {
         let name = format!("unit-{n}");

@@ -53,8 +53,7 @@ static NAMES: LazyLock<[String; 2]> = LazyLock::new(|| pair::names(clreel(None))
 /// Returns the command of a window on the first of two devices, under the layer.
 fn window(display: &Display, folder: &Folder, options: &[(&str, &str)]) -> Command {
     let mut command = clreel(Some(display));
-    // The job that measures peaks begins whenever the machine is quiet enough; a call of its own must not be the one that hangs.
-    command.envs(layer::environment(&[options, &[("SPARE_THREAD", "peaks")]].concat()));
+    command.envs(layer::environment(options));
     command.envs(pair::environment());
     let movie = Movie { size: (64, 48), stamps_ms: steady(100), ..Movie::default() };
     command.arg(folder.movie("small.mkv", &movie)).args(["--variant", "flat", "--device", "0"]);
@@ -73,10 +72,11 @@ fn start_with_hang<'a>(
     let plan = format!("{function}:1:hang");
     let mut planned =
         vec![("FAIL", plan.as_str()), ("FAIL_WHILE", now.to_str().unwrap()), ("LOG", log.to_str().unwrap())];
-    if by == Trigger::Device {
-        // Background jobs may still call the device that runs.
-        planned.push(("FAIL_DEVICE", NAMES[1].as_str()));
-    }
+    // Background jobs may still call the device that runs, and no call of theirs must be the one that hangs.
+    planned.push(match by {
+        Trigger::Device => ("FAIL_DEVICE", NAMES[1].as_str()),
+        Trigger::Frames | Trigger::Radius => ("SPARE_THREAD", "peaks,builder"),
+    });
     let mut command = window(display, folder, &[options, &planned].concat());
     command.args(arguments).args((options == COPIED).then_some("--no-sharing"));
     let mut session = Session::with_stats(display, command);
@@ -170,6 +170,7 @@ fn a_device_in_use_that_times_out_is_named_while_another_one_is_opened() {
         ("FAIL", "clFlush:1:hang,clCreateContext:1:stall"),
         ("FAIL_WHILE", now.to_str().unwrap()),
         ("LOG", log.to_str().unwrap()),
+        ("SPARE_THREAD", "peaks"),
     ];
     let mut command = window(&display, &folder, &plan);
     let mut session = Session::with_stats(&display, command.args(["--device-timeout", "15"]));
