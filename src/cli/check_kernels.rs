@@ -236,7 +236,7 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8
     }
     let rgba = radii(id, kind).iter().map(|radius| Extent::rgba(SIZE, *radius));
     let layouts = [false, true].map(|wide| Layout::planar_420(SIZE.0, SIZE.1, wide));
-    let planes = layouts.map(|layout| rgba.clone().map(move |whole| Extent::planes(layout, whole.radius)));
+    let planes = layouts.map(|layout| rgba.clone().map(move |whole| Extent::planes(layout, whole.radius())));
     let wholes: Vec<Extent> =
         if id.reads_planes() { planes.into_iter().flatten().collect() } else { rgba.collect() };
     for whole in wholes {

@@ -42,7 +42,7 @@ fn filter_in_sandbox(
     (src, size): (&[u8], (u32, u32)),
 ) -> Result<Option<Vec<u8>>> {
     let Request { variant: id, radius, .. } = *request;
-    let case = Case { src: Source::Bytes(src), size, radius, launch: LaunchMode::Whole };
+    let case = Case { src: Source::Bytes(src), size, settings: radius.into(), launch: LaunchMode::Whole };
     let trial = trials.run(cl, Target::Variant { id, layout, to_image: false }, &case)?;
     // Modified conversions that passed the sandbox may run here: their result is compared with the reference.
     let is_modified = layout.is_none() || cl.sources().any_changed("box_filter/");
@@ -59,7 +59,7 @@ fn allows_conversion(trials: &mut Trials, cl: &ClContext, frame: &Video) -> bool
     let trial = packed_planes(frame).and_then(|packed| {
         let Some((layout, block)) = packed else { return Ok(()) };
         let size = (layout.width, layout.height);
-        let case = Case { src: Source::Bytes(&block), size, radius: 0, launch: LaunchMode::Whole };
+        let case = Case { src: Source::Bytes(&block), size, settings: 0.into(), launch: LaunchMode::Whole };
         let target = Target::Convert(Conversion { layout, storage: Storage::Buffer });
         trials.run(cl, target, &case).map(drop)
     });

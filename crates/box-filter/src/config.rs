@@ -9,7 +9,9 @@ use base::error::Result;
 use base::memory::rgba_bytes;
 use compute::config::{self, Param, Tunable};
 use compute::work::{KernelWork, LaunchWork};
-use opencl::kernel::Value;
+use filter::{Launch, Settings};
+use opencl::cl::Channel;
+use opencl::kernel;
 use opencl::memory::Storage;
 use video::color::Layout;
 
@@ -25,8 +27,8 @@ pub struct Extent {
     pub first: u32,
     /// The number of rows in the band.
     pub rows: u32,
-    /// The radius of the filter in pixels.
-    pub radius: u32,
+    /// The values of the filter's parameters.
+    pub settings: Settings,
     /// The number of the device's compute units.
     pub units: u32,
     /// The size of pictures for which the variant's parameters were tuned; by default that of the picture.
@@ -37,13 +39,13 @@ pub struct Extent {
 
 impl Extent {
     /// Returns the extent of a whole picture of RGBA pixels, for a device with one compute unit.
-    pub fn rgba((width, height): (u32, u32), radius: u32) -> Self {
+    pub fn rgba((width, height): (u32, u32), settings: impl Into<Settings>) -> Self {
         Self {
             width,
             height,
             first: 0,
             rows: height,
-            radius,
+            settings: settings.into(),
             units: 1,
             tuned_for: (width, height),
             layout: None,
@@ -51,8 +53,13 @@ impl Extent {
     }
 
     /// Returns the extent of a whole picture of planes, for a device with one compute unit.
-    pub fn planes(layout: Layout, radius: u32) -> Self {
-        Self { layout: Some(layout), ..Self::rgba((layout.width, layout.height), radius) }
+    pub fn planes(layout: Layout, settings: impl Into<Settings>) -> Self {
+        Self { layout: Some(layout), ..Self::rgba((layout.width, layout.height), settings) }
+    }
+
+    /// Returns the radius of the box filter in pixels.
+    pub fn radius(&self) -> u32 {
+        self.settings.first()
     }
 
     /// Returns the totals of reads, writes and operations for filtering the whole picture by these launches.
@@ -71,15 +78,6 @@ impl Extent {
     }
 }
 
-/// The global and local work size of a launch, in two dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Launch {
-    /// Global work size: a multiple of `local`.
-    pub global: [usize; 2],
-    /// Work-group size. It must not depend on the extent, since some drivers recompile the kernel for each new work-group size.
-    pub local: [usize; 2],
-}
-
 /// An argument of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum Argument {
@@ -87,20 +85,31 @@ pub enum Argument {
     Source,
     /// The memory for the filtered picture.
     Destination,
-    /// The memory for the sums between two passes: four channels of 16 bits for each pixel, with the storage of the source.
-    RowSums,
-    /// The memory for column sums within a pass; see [`Formulas::column_sums`].
-    ColumnSums,
-    /// A number or a vector of numbers: the next one that [`Formulas::launch`] computes from the band.
+    /// The scratch memory with this index; see [`Formulas::scratch`].
+    Scratch(usize),
+    /// A number, a vector of numbers, or local memory: the next one that [`Formulas::launch`] computes from the band.
     Number,
 }
 
 /// One pass over a picture: a kernel with its arguments, in order.
 pub struct Pass {
+    /// The kernel file under `kernels/`.
+    pub file: &'static str,
     /// The name of the kernel.
     pub kernel: &'static str,
+    /// The names that the kernel gives its arguments; empty if these are in the kernel's order.
+    pub names: &'static [&'static str],
     /// The arguments of the kernel.
     pub arguments: &'static [Argument],
+}
+
+/// The kind and size of scratch memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScratchSize {
+    /// A buffer of at least so many bytes.
+    Bytes(usize),
+    /// An image with these channels, four of each, of this width and height.
+    Image(Channel, (usize, usize)),
 }
 
 /// The sizes and numbers of launches, computed from the configuration, the index of the pass and the band of rows.
@@ -109,7 +118,7 @@ pub trait Formulas: Sync {
     ///
     /// # Errors
     /// Returns an error if a number cannot be computed.
-    fn launch(&self, config: &Config, pass: usize, e: &Extent) -> Result<(Launch, Vec<Value>)>;
+    fn launch(&self, config: &Config, pass: usize, e: &Extent) -> Result<(Launch, Vec<kernel::Argument>)>;
 
     /// Returns the number of work-items per work-group of each pass.
     fn group_sizes(&self, config: &Config) -> Vec<usize>;
@@ -124,21 +133,32 @@ pub trait Formulas: Sync {
     /// they are not known.
     fn work(&self, config: &Config, pass: usize, e: &Extent, launch: LaunchWork) -> Option<LaunchWork>;
 
-    /// Returns a number of rows for the pass with this index: bands whose height is a multiple of it waste few work-items.
-    fn row_step(&self, config: &Config, pass: usize) -> u32;
+    /// Returns a number of rows for the pass with this index: bands whose height is a multiple of it waste few work-items. `None`
+    /// if the pass runs over all rows at once.
+    fn row_step(&self, config: &Config, pass: usize) -> Option<u32>;
 
-    /// Returns the bytes of the global memory for [`Argument::ColumnSums`], for any radius and band.
+    /// Returns compiler options for macros that depend on the extent, each after a space.
+    ///
+    /// # Errors
+    /// Returns an error if a macro's value cannot be computed.
+    fn defines(&self, _config: &Config, _e: &Extent) -> Result<String> {
+        Ok(String::new())
+    }
+
+    /// Returns the kind and size of the scratch memory with this index, for any radius and band.
     ///
     /// # Errors
     /// Returns an error if they cannot be computed.
-    fn column_sums(&self, config: &Config, e: &Extent) -> Result<usize>;
+    fn scratch(&self, config: &Config, index: usize, e: &Extent) -> Result<ScratchSize>;
 }
 
 /// A variant's kernel code for a kind of device, and everything that depends on its parameters.
 #[derive(Clone)]
 pub struct Code {
-    /// The kernel file under `kernels/`.
+    /// The kernel file of the first pass under `kernels/`.
     pub file: &'static str,
+    /// All kernel files, that one first.
+    pub files: &'static [&'static str],
     /// The kind of memory (buffers or images) of input and output.
     pub storage: Storage,
     /// The passes in order. Each pass must finish all rows before the next one begins.
@@ -149,9 +169,10 @@ pub struct Code {
     pub large_defaults: &'static [(&'static str, u32)],
     /// Everything that is computed from the values of the parameters and the band.
     pub formulas: &'static dyn Formulas,
-    /// True if the kernels support the compiler option `-D TO_IMAGE=1`, with which the last one writes an image instead of a
-    /// buffer.
-    pub to_image: bool,
+    /// The macro with which the last kernel writes an image instead of a buffer; `None` if it cannot.
+    pub to_image: Option<&'static str>,
+    /// True if the kernels have macros that depend on the extent.
+    pub has_defines: bool,
     /// True if the parameters are tuned. Parameters of kernels that read images are not tuned, since no values make these
     /// kernels fast.
     pub is_tuned: bool,

@@ -2,18 +2,22 @@
 
 use std::sync::LazyLock;
 
-use super::config::{Argument, Code, Config, Extent, Formulas, Launch, Pass};
+use super::config::{Argument, Code, Config, Extent, Formulas, Pass, ScratchSize};
 use super::table::OWN_FILE;
 use base::device::DeviceInfo;
 use base::error::Result;
 use compute::config::Param;
 use compute::work::{LaunchWork, Transfer};
-use filter::{Description, Expression, Memory, Mistake, Number, Passed, Values};
-use opencl::kernel::Value;
+use filter::{
+    Channels, Description, Expression, Launch, Memory, Mistake, Number, Parameter, Passed, ScratchMemory,
+    Settings, Values,
+};
+use opencl::cl::Channel;
+use opencl::kernel::{self, Value};
 use opencl::memory::Storage;
 
 /// The folder of the description below `kernels/`.
-const FOLDER: &str = "box_filter/";
+pub(crate) const FOLDER: &str = "box_filter/";
 
 /// The description of the box filter.
 pub(crate) static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
@@ -36,17 +40,22 @@ pub(crate) static OWN_CODE: LazyLock<&Code> = LazyLock::new(|| {
             }
         }
     }
-    code(Box::leak(Box::new(own)))
+    code(Box::leak(Box::new(own)), FOLDER, &DESCRIPTION.parameters)
 });
 
-/// Returns the code of a variant for CPUs and that for all other devices; the same one twice if they do not differ.
-pub(crate) fn codes([cpu, other]: &'static [filter::Code; 2]) -> [&'static Code; 2] {
-    let for_cpu = code(cpu);
-    [for_cpu, if cpu == other { for_cpu } else { code(other) }]
+/// Returns the code of a variant for CPUs and that for all other devices; the same one twice if they do not differ. The files are
+/// below `folder`, which ends in a slash.
+pub(crate) fn codes(
+    [cpu, other]: &'static [filter::Code; 2],
+    folder: &str,
+    parameters: &'static [Parameter],
+) -> [&'static Code; 2] {
+    let for_cpu = code(cpu, folder, parameters);
+    [for_cpu, if cpu == other { for_cpu } else { code(other, folder, parameters) }]
 }
 
 /// Returns a code of a description. It is never freed, since configurations refer to it.
-fn code(described: &'static filter::Code) -> &'static Code {
+fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Parameter]) -> &'static Code {
     let arguments = |pass: &'static filter::Pass| pass.arguments.iter();
     let mut pictures =
         described.passes.iter().flat_map(arguments).filter_map(|argument| match &argument.value {
@@ -57,73 +66,114 @@ fn code(described: &'static filter::Code) -> &'static Code {
     let passed = |argument: &filter::Argument| match &argument.value {
         Passed::Picture { is_output: false, .. } => Argument::Source,
         Passed::Picture { .. } => Argument::Destination,
-        Passed::Scratch(index) if described.scratch[*index].name == COLUMN_SUMS => Argument::ColumnSums,
-        Passed::Scratch(_) => Argument::RowSums,
+        Passed::Scratch(index) => Argument::Scratch(*index),
         _ => Argument::Number,
     };
+    let mut files: Vec<&'static str> = Vec::new();
+    let mut file = |name: &str| {
+        let path = format!("{folder}{name}");
+        let known = files.iter().copied().find(|known| *known == path);
+        known.unwrap_or_else(|| {
+            let path: &'static str = path.leak();
+            files.push(path);
+            path
+        })
+    };
     let passes = described.passes.iter().map(|pass| Pass {
+        file: file(&pass.file),
         kernel: &pass.kernel,
+        names: arguments(pass).map(|argument| argument.name.as_str()).collect::<Vec<_>>().leak(),
         arguments: arguments(pass).map(passed).collect::<Vec<_>>().leak(),
     });
     let params =
         described.tuning.iter().map(|t| Param::new(&t.name, t.defaults[0], t.defaults[1], &t.values));
     let large = described.tuning.iter().filter_map(|t| Some((t.name.as_str(), t.large?)));
-    let file = described.passes.first().map_or("", |pass| &pass.file);
+    let passes = passes.collect::<Vec<_>>().leak();
     Box::leak(Box::new(Code {
-        file: format!("{FOLDER}{file}").leak(),
+        file: files.first().copied().unwrap_or_default(),
+        files: files.leak(),
         storage,
-        passes: passes.collect::<Vec<_>>().leak(),
+        passes,
         params: params.collect::<Vec<_>>().leak(),
         large_defaults: large.collect::<Vec<_>>().leak(),
-        formulas: described,
-        to_image: described.image_output_define.is_some(),
+        formulas: Box::leak(Box::new(Described { code: described, parameters })),
+        to_image: described.image_output_define.as_deref(),
+        has_defines: !described.defines.is_empty(),
         is_tuned: described.tuning.iter().all(|tuning| !tuning.values.is_empty()),
         peak: 0,
     }))
 }
 
-/// The name of the scratch memory for column sums; all other scratch memory is for row sums.
-const COLUMN_SUMS: &str = "column_sums";
-
-/// Computes something that a code describes, for a configuration and a band of rows.
-fn compute<T>(
-    code: &filter::Code,
-    config: &Config,
-    e: &Extent,
-    of: impl FnOnce(&Values<'_>) -> Result<T, Mistake>,
-) -> Result<T> {
-    let lookup = |name: &str| {
-        let value = match name {
-            "width" => Some(e.width),
-            "height" => Some(e.height),
-            "first_row" => Some(e.first),
-            "rows" => Some(e.rows),
-            "units" => Some(e.units),
-            "radius" => Some(e.radius),
-            parameter => config.value(parameter),
-        };
-        value.map(i64::from)
-    };
-    Values::new(code, &lookup).and_then(|values| of(&values)).map_err(|mistake| *mistake.error)
+/// A code with the parameters of its filter.
+struct Described {
+    code: &'static filter::Code,
+    parameters: &'static [Parameter],
 }
 
-impl Formulas for filter::Code {
-    fn launch(&self, config: &Config, pass: usize, e: &Extent) -> Result<(Launch, Vec<Value>)> {
-        let pass = &self.passes[pass];
-        compute(self, config, e, |values| {
-            let filter::Launch { global, local } = values.launch(pass)?;
-            let [global, local] =
-                [global, local].map(|sizes| [0, 1].map(|d| sizes.get(d).copied().unwrap_or(1)));
-            let numbers = pass.arguments.iter().filter_map(|argument| values.number(argument).transpose());
-            let numbers = numbers.map(|number| Ok(value(number?))).collect::<Result<_, Mistake>>()?;
-            Ok((Launch { global, local }, numbers))
+impl Described {
+    /// Computes something that the code describes, for a configuration and a band of rows.
+    fn compute<T>(
+        &self,
+        config: &Config,
+        e: &Extent,
+        of: impl FnOnce(&Values<'_>) -> Result<T, Mistake>,
+    ) -> Result<T> {
+        let lookup = |name: &str| {
+            let value = match name {
+                "width" => Some(e.width),
+                "height" => Some(e.height),
+                "first_row" => Some(e.first),
+                "rows" => Some(e.rows),
+                "units" => Some(e.units),
+                other => {
+                    return self.setting(other, e).map(|value| value as i64).or_else(|| tuned(config, other));
+                }
+            };
+            value.map(i64::from)
+        };
+        Values::new(self.code, &lookup).and_then(|values| of(&values)).map_err(|mistake| *mistake.error)
+    }
+
+    /// Returns the value of the parameter with this name.
+    fn setting(&self, name: &str, e: &Extent) -> Option<f64> {
+        let index = self.parameters.iter().position(|parameter| parameter.name == name)?;
+        Some(e.settings.get(index))
+    }
+}
+
+/// Returns the value of the tuning parameter with this name.
+fn tuned(config: &Config, name: &str) -> Option<i64> {
+    config.value(name).map(i64::from)
+}
+
+impl Formulas for Described {
+    fn launch(&self, config: &Config, pass: usize, e: &Extent) -> Result<(Launch, Vec<kernel::Argument>)> {
+        let pass = &self.code.passes[pass];
+        self.compute(config, e, |values| {
+            let mut computed = Vec::with_capacity(pass.arguments.len());
+            for argument in &pass.arguments {
+                computed.extend(match &argument.value {
+                    Passed::Picture { .. } | Passed::Scratch(_) => None,
+                    Passed::LocalBytes(bytes) => {
+                        Some(kernel::Argument::Local(values.local_bytes(bytes)? as usize))
+                    }
+                    Passed::Float(name) => {
+                        let number = self.setting(name, e).unwrap_or_default();
+                        Some(Value::Float(number as f32).into())
+                    }
+                    Passed::Whole(..) | Passed::Quotient(_) => {
+                        values.number(argument)?.map(|n| value(n).into())
+                    }
+                });
+            }
+            Ok((values.launch(pass)?, computed))
         })
     }
 
     fn group_sizes(&self, config: &Config) -> Vec<usize> {
         let lookup = |name: &str| config.value(name).map(i64::from);
         let items = |pass: &filter::Pass| pass.group(&lookup).map_or(1, |sizes| sizes.iter().product());
-        self.passes.iter().map(items).collect()
+        self.code.passes.iter().map(items).collect()
     }
 
     fn allows(&self, config: &Config, device: &DeviceInfo) -> bool {
@@ -132,13 +182,13 @@ impl Formulas for filter::Code {
             "local_memory" => i64::try_from(device.local_memory()).ok(),
             parameter => config.value(parameter).map(i64::from),
         };
-        filter::Code::allows(self, &lookup).unwrap_or(false)
+        self.code.allows(&lookup).unwrap_or(false)
     }
 
     fn reads_per_pixel(&self, config: &Config, pass: usize, e: &Extent) -> f64 {
-        let pass = &self.passes[pass];
+        let pass = &self.code.passes[pass];
         let pixels = f64::from(e.width) * f64::from(e.rows);
-        let reads = compute(self, config, e, |values| match (&pass.reads_per_pixel, &pass.work) {
+        let reads = self.compute(config, e, |values| match (&pass.reads_per_pixel, &pass.work) {
             (Some(reads), _) => Ok(values.count(reads)? as f64),
             (None, Some(work)) => Ok(values.count(&work.reads[0])? as f64 / pixels),
             (None, None) => Ok(1.0),
@@ -147,8 +197,8 @@ impl Formulas for filter::Code {
     }
 
     fn work(&self, config: &Config, pass: usize, e: &Extent, launch: LaunchWork) -> Option<LaunchWork> {
-        let work = self.passes[pass].work.as_ref()?;
-        let counted = compute(self, config, e, |values| {
+        let work = self.code.passes[pass].work.as_ref()?;
+        let counted = self.compute(config, e, |values| {
             let transfer = |[elements, bytes]: &[Expression; 2]| {
                 Ok(Transfer { elements: values.count(elements)?, bytes: values.count(bytes)? })
             };
@@ -163,17 +213,39 @@ impl Formulas for filter::Code {
         counted.ok()
     }
 
-    fn row_step(&self, config: &Config, pass: usize) -> u32 {
-        let Some(rows) = self.passes.get(pass).and_then(|pass| pass.rows.as_ref()) else { return 1 };
-        let step = compute(self, config, &Extent::rgba((1, 1), 0), |values| Ok(values.rows(rows)?[2]));
-        step.map_or(1, |step| step as u32)
+    fn row_step(&self, config: &Config, pass: usize) -> Option<u32> {
+        let rows = self.code.passes.get(pass)?.rows.as_ref()?;
+        let settings = Settings::defaults(self.parameters);
+        let step = self.compute(config, &Extent::rgba((1, 1), settings), |values| Ok(values.rows(rows)?[2]));
+        Some(step.map_or(1, |step| step.max(1) as u32))
     }
 
-    fn column_sums(&self, config: &Config, e: &Extent) -> Result<usize> {
-        let Some(sums) = self.scratch.iter().find(|scratch| scratch.name == COLUMN_SUMS) else {
-            return Ok(0);
-        };
-        compute(self, config, e, |values| Ok(values.scratch(sums)?[0] as usize))
+    fn defines(&self, config: &Config, e: &Extent) -> Result<String> {
+        self.compute(config, e, |values| {
+            let one = |(name, value): &(String, Expression)| Ok(format!(" -D {name}={}", values.of(value)?));
+            self.code.defines.iter().map(one).collect()
+        })
+    }
+
+    fn scratch(&self, config: &Config, index: usize, e: &Extent) -> Result<ScratchSize> {
+        let described = &self.code.scratch[index];
+        self.compute(config, e, |values| {
+            let sizes = values.scratch(described)?;
+            let [first, second] = [0, 1].map(|d| sizes.get(d).copied().unwrap_or(1) as usize);
+            Ok(match &described.memory {
+                ScratchMemory::Bytes(_) => ScratchSize::Bytes(first),
+                ScratchMemory::Image(channels, _) => ScratchSize::Image(channel(*channels), (first, second)),
+            })
+        })
+    }
+}
+
+/// Returns the type of an image's channels.
+fn channel(channels: Channels) -> Channel {
+    match channels {
+        Channels::Rgba8 => Channel::Unorm8,
+        Channels::Rgba16Ui => Channel::Uint16,
+        Channels::Rgba32F => Channel::Float,
     }
 }
 
@@ -193,33 +265,21 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use base::device::DeviceKind;
-    use filter::{Channels, ScratchMemory};
 
-    /// Plans bind memory as this file describes it, with kernels in one file, launches in two dimensions and bands.
+    /// The codes of a variant of the box filter.
+    fn codes_of(variant: &'static filter::Variant) -> [&'static Code; 2] {
+        codes(&variant.codes, FOLDER, &DESCRIPTION.parameters)
+    }
+
     #[test]
-    fn the_description_has_only_what_plans_can_do() {
+    fn each_argument_that_is_no_memory_gets_a_number() {
         let e = Extent { units: 24, ..Extent::rgba((70, 33), 5) };
-        for variant in &DESCRIPTION.variants {
-            for (described, code) in variant.codes.iter().zip(codes(&variant.codes)) {
-                let config = Config::new(code, DeviceKind::Gpu);
-                assert!(described.defines.is_empty(), "{}", variant.id);
-                assert!(described.image_output_define.as_ref().is_none_or(|define| define == "TO_IMAGE"));
-                for (index, (pass, bound)) in described.passes.iter().zip(code.passes).enumerate() {
-                    assert!(pass.file == described.passes[0].file && pass.rows.is_some(), "{}", pass.kernel);
-                    assert!(pass.global.len() <= 2, "{}", pass.kernel);
-                    let numbers = code.formulas.launch(&config, index, &e).unwrap().1.len();
-                    let places = bound.arguments.iter().filter(|a| matches!(a, Argument::Number)).count();
-                    assert_eq!(numbers, places, "{}", pass.kernel);
-                }
-                for scratch in described.scratch.iter().filter(|scratch| scratch.name != COLUMN_SUMS) {
-                    let sizes = compute(described, &config, &e, |values| values.scratch(scratch)).unwrap();
-                    match &scratch.memory {
-                        ScratchMemory::Bytes(_) => assert_eq!(sizes, [8 * 70 * 33], "{}", variant.id),
-                        ScratchMemory::Image(channels, _) => {
-                            assert_eq!((*channels, sizes), (Channels::Rgba16Ui, vec![70, 33]));
-                        }
-                    }
-                }
+        for code in DESCRIPTION.variants.iter().flat_map(codes_of) {
+            let config = Config::new(code, DeviceKind::Gpu);
+            for (index, pass) in code.passes.iter().enumerate() {
+                let numbers = code.formulas.launch(&config, index, &e).unwrap().1.len();
+                let places = pass.arguments.iter().filter(|a| matches!(a, Argument::Number)).count();
+                assert_eq!((numbers, pass.names.len()), (places, pass.arguments.len()), "{}", pass.kernel);
             }
         }
     }
@@ -227,10 +287,10 @@ mod tests {
     #[test]
     fn memory_is_reserved_where_the_number_of_compute_units_is_unknown() {
         let fused = DESCRIPTION.variants.iter().find(|variant| !variant.is_step).unwrap();
-        let code = codes(&fused.codes)[0];
+        let code = codes_of(fused)[0];
         let config = Config::new(code, DeviceKind::Cpu);
-        let bytes = |units| code.formulas.column_sums(&config, &Extent { units, ..Extent::rgba((64, 8), 1) });
-        assert_eq!(bytes(0).unwrap(), bytes(1).unwrap());
+        let size = |units| code.formulas.scratch(&config, 0, &Extent { units, ..Extent::rgba((64, 8), 1) });
+        assert_eq!(size(0).unwrap(), size(1).unwrap());
         assert!(code.formulas.launch(&config, 0, &Extent { units: 0, ..Extent::rgba((64, 8), 1) }).is_ok());
     }
 }

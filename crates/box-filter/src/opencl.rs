@@ -2,21 +2,65 @@
 
 use super::config::{Argument, Code, Config, Extent, Pass};
 use super::guarded::GuardedPicture;
-use super::plan::{Plan, Program};
+use super::plan::{BoundKernel, Plan, Program};
 use super::tuned::{self, SizeClass};
-use super::{MAX_RADIUS, Scratch, VariantId, planar};
+use super::{Scratch, VariantId, planar};
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::verify;
 use compute::cache::Cache;
+use filter::nearest;
 use opencl::cl::{ClContext, failed};
-use opencl::kernel::{Kernel, expect_count, unique_number};
+use opencl::kernel::{Kernel, argument_names, expect_count, unique_number};
 use opencl::memory::{Picture, Storage};
 use opencl::program::{self, CompiledProgram};
 use video::color::Layout;
 
-/// The compiler option for an output in an image.
-const TO_IMAGE: &str = " -D TO_IMAGE=1";
+/// Returns the compiler option for a macro.
+fn define(name: &str) -> String {
+    format!(" -D {name}=1")
+}
+
+/// Compiles each kernel file of a code.
+fn compile(cl: &ClContext, code: &Code, options: &str) -> Result<Vec<(&'static str, opencl::cl::Program)>> {
+    code.files.iter().map(|file| Ok((*file, program::build(cl, file, options)?))).collect()
+}
+
+/// Returns for each argument of a pass its index in the kernel. Where the device does not report names, they have the kernel's
+/// order.
+fn places(kernel: &Kernel, pass: &Pass) -> Result<Vec<u32>> {
+    let file = format!("{} ('{}')", pass.file, pass.kernel);
+    // Before a missing argument is set, whose error would name no number.
+    let in_order = || {
+        expect_count(kernel, &file, pass.arguments.len())?;
+        Ok((0..pass.arguments.len() as u32).collect())
+    };
+    if pass.names.is_empty() {
+        return in_order();
+    }
+    let Some(names) = argument_names(kernel) else { return in_order() };
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mismatch = |what: String, word: &str, options: &[&str]| {
+        let why =
+            format!("The kernel has {}; the description has {}.", known.join(", "), pass.names.join(", "));
+        let hint = match nearest(word, options.iter().copied()) {
+            Some(near) => format!("Did you mean '{near}'?"),
+            None => "Give them the same names.".to_owned(),
+        };
+        Error::new(what, why, hint)
+    };
+    let unknown = |name: &&&str| !pass.names.contains(*name);
+    if let Some(name) = known.iter().find(unknown) {
+        let what = format!("The kernel in {file} has an argument '{name}' that gets no value.");
+        return Err(mismatch(what, name, pass.names));
+    }
+    let place = |name: &&str| {
+        let place = known.iter().position(|known| known == name);
+        let missing = || mismatch(format!("The kernel in {file} has no argument '{name}'."), name, &known);
+        place.map(|place| place as u32).ok_or_else(missing)
+    };
+    pass.names.iter().map(place).collect()
+}
 
 /// Returns the variant's code for devices of `kind`, or an error if it has none.
 fn code_of(id: VariantId, kind: DeviceKind) -> Result<&'static Code> {
@@ -62,10 +106,13 @@ impl BuiltVariant {
     pub fn precompile(cl: &ClContext, id: VariantId, to_texture: bool) -> Vec<CompiledProgram> {
         let device = &cl.device.info;
         let Some(code) = id.kernels(device.kind).filter(|_| !id.is_auto()) else { return Vec::new() };
-        let to_image = to_texture && code.to_image && code.storage != Storage::Image;
+        if code.has_defines {
+            return Vec::new();
+        }
+        let to_image = code.to_image.filter(|_| to_texture && code.storage != Storage::Image);
         let config = Config::new(code, device.kind).fit_to_device(device);
-        let options = config.options() + if to_image { TO_IMAGE } else { "" };
-        program::precompile(cl, code.file, &options).into_iter().collect()
+        let options = config.options() + &to_image.map(define).unwrap_or_default();
+        code.files.iter().filter_map(|file| program::precompile(cl, file, &options)).collect()
     }
 
     /// Compiles a variant as [`BuiltVariant::build`] does, with the code and the default parameters for devices of `kind`.
@@ -84,7 +131,7 @@ impl BuiltVariant {
     pub fn build_for(cl: &ClContext, id: VariantId, to_texture: bool) -> Result<Self> {
         let kind = cl.device.info.kind;
         let code = code_of(id, kind)?;
-        let output = if to_texture && code.to_image { Storage::Image } else { code.storage };
+        let output = if to_texture && code.to_image.is_some() { Storage::Image } else { code.storage };
         Self::build_output(cl, id, kind, output)
     }
 
@@ -155,17 +202,18 @@ impl BuiltVariant {
         }
         let mut options = config.options();
         if output != code.storage {
-            if !code.to_image || output != Storage::Image || !device.image_support {
+            let Some(to_image) = code.to_image.filter(|_| output == Storage::Image && device.image_support)
+            else {
                 let why = format!("Its output cannot be an {output:?} there.").to_lowercase();
                 return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
-            }
-            options += TO_IMAGE;
+            };
+            options += &define(to_image);
         }
-        let is_modified = cl.sources().is_changed(code.file);
+        let is_modified = code.files.iter().any(|file| cl.sources().is_changed(file));
         let program = |is_wide| {
             let options = if id.reads_planes() { planar::launch::options(is_wide) } else { options.clone() };
-            let program = program::build(cl, code.file, &options)?;
-            Ok(Program { id, program, config: config.clone(), is_wide, is_modified })
+            let programs = if code.has_defines { Vec::new() } else { compile(cl, code, &options)? };
+            Ok(Program { id, programs, options, config: config.clone(), is_wide, is_modified })
         };
         let widths = if id.reads_planes() { &[false, true][..] } else { &[false] };
         let programs = widths.iter().map(|is_wide| program(*is_wide)).collect::<Result<_>>()?;
@@ -175,7 +223,7 @@ impl BuiltVariant {
         for is_wide in widths {
             let whole = match id.reads_planes() {
                 true => Extent::planes(Layout::planar_420(18, 4, *is_wide), 1),
-                false => Extent::rgba((70, 3), 1),
+                false => Extent::rgba((70, 3), id.trial_settings()),
             };
             let [bytes, filtered_bytes] = whole.bytes();
             // Modified kernels may write beyond their memory, which canaries protect.
@@ -235,40 +283,51 @@ impl BuiltVariant {
         if whole.layout.is_some_and(is_too_small) {
             return failed_with("A block on the device is smaller than its planes.".to_owned());
         }
-        if whole.radius > MAX_RADIUS {
-            return failed_with(format!("The radius {} is more than {MAX_RADIUS}.", whole.radius));
+        let parameters = &id.filter().description.parameters;
+        if !whole.settings.suit(parameters) {
+            let wrong = whole.settings.text(parameters);
+            return failed_with(format!("A parameter is outside of its range: {wrong}."));
         }
-        let device = &scratch.cl.device.info;
-        id.supports(device, whole.width, whole.height)?;
+        let device = scratch.cl.device.info.clone();
+        id.supports(&device, whole.width, whole.height)?;
         let is_wide = |program: &&Program| whole.layout.is_some_and(|layout| layout.wide == program.is_wide);
         let program = match whole.layout {
             Some(_) => self.programs.iter().find(is_wide),
-            None => self.program(whole.tuned_for, whole.radius),
+            None => self.program(whole.tuned_for, whole.radius()),
         };
         let Some(program) = program else { return failed_with("It is not built.".to_owned()) };
         let whole = Extent { units: device.units, ..whole };
         let code = program.config.code();
+        let mut program = program.clone();
+        if code.has_defines {
+            let options = format!("{}{}", program.options, code.formulas.defines(&program.config, &whole)?);
+            program.programs = compile(&scratch.cl, code, &options)?;
+        }
         let mut kernels = Vec::with_capacity(code.passes.len());
-        for &Pass { kernel: name, arguments } in code.passes {
-            let kernel =
-                Kernel::from_file(&program.program, &scratch.cl.device.info, code.file, name, &what)?;
-            // Before a missing argument is set, whose error would name no number.
-            expect_count(&kernel, &format!("{} ('{name}')", code.file), arguments.len())?;
-            for (index, argument) in (0..).zip(arguments) {
+        for pass in code.passes {
+            let built = program.programs.iter().find(|(file, _)| *file == pass.file);
+            let Some((_, built)) = built else { return failed_with("It is not built.".to_owned()) };
+            let kernel = Kernel::from_file(built, &device, pass.file, pass.kernel, &what)?;
+            let places = places(&kernel, pass)?;
+            let mut numbers = Vec::new();
+            for (argument, place) in pass.arguments.iter().zip(&places) {
                 let memory = match argument {
                     Argument::Source => src.mem().clone(),
                     Argument::Destination => dst.mem().clone(),
-                    Argument::RowSums => scratch.row_sums(self.input, (whole.width, whole.height))?,
-                    Argument::ColumnSums => {
-                        scratch.column_sums(code.formulas.column_sums(&program.config, &whole)?)?
+                    Argument::Scratch(index) => {
+                        let size = code.formulas.scratch(&program.config, *index, &whole)?;
+                        scratch.memory(*index, size)?
                     }
-                    Argument::Number => continue,
+                    Argument::Number => {
+                        numbers.push(*place);
+                        continue;
+                    }
                 };
-                kernel.set(index, &memory).map_err(|e| failed(&what, &e))?;
+                kernel.set(*place, &memory).map_err(|e| failed(&what, &e))?;
             }
-            kernels.push(kernel);
+            kernels.push(BoundKernel { kernel, places, numbers });
         }
         let shape = Plan::shape(&program.config, &whole);
-        Ok(Plan { id, program: program.clone(), kernels, whole, shape })
+        Ok(Plan { id, program, kernels, whole, shape })
     }
 }

@@ -3,24 +3,38 @@
 use std::ops::Range;
 
 use super::VariantId;
-use super::config::{Argument, Code, Config, Extent, Launch};
+use super::config::{Argument, Code, Config, Extent, ScratchSize};
 use base::error::{Error, Result};
 use compute::sample::sample;
 use compute::work::{KernelWork, LaunchWork};
+use filter::Launch;
 use opencl::cl::{Event, Queue, failed};
-use opencl::kernel::{self, Kernel, NdRange, Value, expect_types};
+use opencl::kernel::{self, Kernel, NdRange, expect_types};
 use opencl::memory::Storage;
 
 /// A compiled program: one variant with one configuration.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
     pub id: VariantId,
-    pub program: opencl::cl::Program,
+    /// The program of each kernel file of the code.
+    pub programs: Vec<(&'static str, opencl::cl::Program)>,
+    /// The options of the compiler, without macros that depend on the extent.
+    pub options: String,
     pub config: Config,
     /// True if samples have two bytes; false for RGBA pictures.
     pub is_wide: bool,
     /// True if the kernels are modified, so that their numbers of reads, writes and operations are unknown.
     pub is_modified: bool,
+}
+
+/// A kernel whose memory arguments are set.
+#[derive(Debug)]
+pub(super) struct BoundKernel {
+    pub kernel: Kernel,
+    /// For each [argument](super::config::Pass::arguments) of the pass its index in the kernel.
+    pub places: Vec<u32>,
+    /// The indices of the numbers, in the order of the pass.
+    pub numbers: Vec<u32>,
 }
 
 /// A variant's kernels with their arguments, for one source, one destination, one size and one radius.
@@ -33,11 +47,11 @@ pub struct Plan {
     pub(super) id: VariantId,
     pub(super) program: Program,
     /// The kernel of each pass, with its memory arguments set.
-    pub(super) kernels: Vec<Kernel>,
+    pub(super) kernels: Vec<BoundKernel>,
     /// The extent of the whole picture.
     pub(super) whole: Extent,
     /// For each pass the step of its rows, and its work over all rows. Each frame asks for them.
-    pub(super) shape: Vec<(u32, f64)>,
+    pub(super) shape: Vec<(Option<u32>, f64)>,
 }
 
 impl Plan {
@@ -57,9 +71,9 @@ impl Plan {
     }
 
     /// Returns a number of rows for this pass: bands whose height is a multiple of it waste few work-items. The height of the
-    /// bands does not change the output.
-    pub fn row_step(&self, pass: usize) -> u32 {
-        self.shape.get(pass).map_or(1, |(step, _)| *step)
+    /// bands does not change the output. `None` if the pass runs over all rows at once.
+    pub fn row_step(&self, pass: usize) -> Option<u32> {
+        self.shape.get(pass).and_then(|(step, _)| *step)
     }
 
     /// Returns the estimated number of pixels that a pass over all rows reads. Use it to compare radii and sizes within one
@@ -69,12 +83,12 @@ impl Plan {
     }
 
     /// Returns the step of the rows of each pass of a program, and its work over all rows.
-    pub(super) fn shape(config: &Config, whole: &Extent) -> Vec<(u32, f64)> {
+    pub(super) fn shape(config: &Config, whole: &Extent) -> Vec<(Option<u32>, f64)> {
         let formulas = config.code().formulas;
         let pixels = f64::from(whole.width) * f64::from(whole.height);
         let of = |pass| {
             let work = pixels * formulas.reads_per_pixel(config, pass, whole);
-            (formulas.row_step(config, pass).max(1), work)
+            (formulas.row_step(config, pass).map(|step| step.max(1)), work)
         };
         (0..config.code().passes.len()).map(of).collect()
     }
@@ -120,22 +134,19 @@ impl Plan {
     pub fn enqueue(&self, queue: &Queue, pass: usize, rows: Range<u32>) -> Result<Event> {
         let what = || format!("'{}' could not be started.", self.id);
         let is_inside = rows.start < rows.end && rows.end <= self.rows();
-        let Some((kernel, of)) =
-            self.kernels.get(pass).zip(self.code().passes.get(pass)).filter(|_| is_inside)
-        else {
+        let Some(kernel) = self.kernels.get(pass).filter(|_| is_inside) else {
             let why = format!("Pass {pass} has no rows {} to {}.", rows.start, rows.end);
             return Err(Error::new(what(), why, ""));
         };
         let band = self.band(rows);
         let (Launch { global, local }, numbers) = self.code().formulas.launch(self.config(), pass, &band)?;
-        let places = (0..).zip(of.arguments).filter(|(_, argument)| matches!(argument, Argument::Number));
-        for ((index, _), number) in places.zip(numbers) {
-            kernel.set(index, number).map_err(|e| failed(&what(), &e))?;
+        for (index, number) in kernel.numbers.iter().zip(numbers) {
+            kernel.kernel.set(*index, number).map_err(|e| failed(&what(), &e))?;
         }
-        let range = NdRange::plane(global, local);
+        let range = NdRange::new(&global, &local);
         // SAFETY: every argument is set, `check_arguments` has compared their types, the memory is as large as the kernels
         // expect, and they stay inside it for any rows of the picture.
-        unsafe { kernel::enqueue(queue, kernel, range, &[]) }.map_err(|e| failed(&what(), &e))
+        unsafe { kernel::enqueue(queue, &kernel.kernel, range, &[]) }.map_err(|e| failed(&what(), &e))
     }
 
     /// Predicts the wall time of one run in milliseconds, from bands of increasing height until one takes long enough to be
@@ -150,7 +161,7 @@ impl Plan {
         const TRUSTED_MS: f64 = 30.0;
         let mut total = 0.0;
         for pass in 0..self.passes() {
-            let mut rows = self.row_step(pass).min(self.rows());
+            let mut rows = self.row_step(pass).unwrap_or(u32::MAX).min(self.rows());
             total += loop {
                 let run = sample(queue, |q| Ok(vec![self.enqueue(q, pass, 0..rows)?]))?;
                 let all_ms = run.wall_ms * f64::from(self.rows()) / f64::from(rows);
@@ -171,10 +182,11 @@ impl Plan {
     /// Returns an error unless the kernels declare their arguments with the types that the plan sets: OpenCL itself checks only
     /// sizes.
     pub(super) fn check_arguments(&self, output: Storage) -> Result<()> {
+        // The authors of kernels choose how to read a buffer.
         let memory = |storage| -> &[&str] {
             match storage {
                 Storage::Image => &["image2d_t"],
-                Storage::Buffer => &["uchar4*", "ushort4*"],
+                Storage::Buffer => &["*"],
             }
         };
         let code = self.code();
@@ -183,20 +195,31 @@ impl Plan {
             true => &["ushort*", "sample_t*"][..],
             false => &["uchar*", "sample_t*"],
         });
-        let wanted = |argument: &Argument, numbers: &mut std::vec::IntoIter<Value>| match argument {
-            Argument::Source => samples.unwrap_or(memory(code.storage)),
-            Argument::RowSums => memory(code.storage),
-            Argument::Destination if samples.is_some() => &["ushort*"],
-            Argument::Destination => memory(output),
-            Argument::ColumnSums if samples.is_some() => &["uint*"],
-            Argument::ColumnSums => &["ushort4*"],
-            Argument::Number => numbers.next().map_or(&[][..], |number| number.type_names()),
-        };
-        for (index, (kernel, pass)) in self.kernels.iter().zip(code.passes).enumerate() {
+        for (index, (bound, pass)) in self.kernels.iter().zip(code.passes).enumerate() {
             let mut numbers = code.formulas.launch(self.config(), index, &self.whole)?.1.into_iter();
-            let types: Vec<&[&str]> =
-                pass.arguments.iter().map(|argument| wanted(argument, &mut numbers)).collect();
-            expect_types(kernel, &format!("{} ('{}')", code.file, pass.kernel), &types)?;
+            let mut types: Vec<&[&str]> = vec![&[]; pass.arguments.len()];
+            for (argument, place) in pass.arguments.iter().zip(&bound.places) {
+                let wanted = match argument {
+                    Argument::Source => samples.unwrap_or(memory(code.storage)),
+                    Argument::Destination if samples.is_some() => &["ushort*"],
+                    Argument::Destination => memory(output),
+                    Argument::Scratch(scratch) => {
+                        match code.formulas.scratch(self.config(), *scratch, &self.whole)? {
+                            ScratchSize::Bytes(_) => memory(Storage::Buffer),
+                            ScratchSize::Image(..) => memory(Storage::Image),
+                        }
+                    }
+                    Argument::Number => match numbers.next() {
+                        Some(kernel::Argument::Value(value)) => value.type_names(),
+                        Some(kernel::Argument::Local(_)) => memory(Storage::Buffer),
+                        _ => &[],
+                    },
+                };
+                if let Some(known) = types.get_mut(*place as usize) {
+                    *known = wanted;
+                }
+            }
+            expect_types(&bound.kernel, &format!("{} ('{}')", pass.file, pass.kernel), &types)?;
         }
         Ok(())
     }

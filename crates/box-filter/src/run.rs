@@ -12,7 +12,6 @@ use base::error::{Error, Result};
 use base::memory::zeroed;
 use base::verify::{self, Elements, MismatchReport};
 use opencl::cl::{ClContext, failed};
-use opencl::memory::Rgba;
 use opencl::parts::require_sub_buffers;
 use opencl::watch;
 
@@ -63,9 +62,9 @@ impl Bands {
     }
 
     /// Returns the rows of each launch for a picture with this number of rows. Bands whose height is a multiple of `step` waste
-    /// few work-items.
-    pub fn ranges(self, rows: u32, step: u32) -> Vec<Range<u32>> {
-        let step = step.max(1);
+    /// few work-items; without it there is one band.
+    pub fn ranges(self, rows: u32, step: Option<u32>) -> Vec<Range<u32>> {
+        let Some(step) = step.map(|step| step.max(1)) else { return vec![0..rows] };
         let height = |band: usize| match self {
             Bands::Whole => rows,
             Bands::Odd => ODD_HEIGHTS[band % ODD_HEIGHTS.len()],
@@ -156,7 +155,7 @@ impl Checker {
         &self,
         buffers: &mut CheckBuffers,
         want: &[u8],
-        bands: impl Fn(u32) -> Vec<Range<u32>>,
+        bands: impl Fn(Option<u32>) -> Vec<Range<u32>>,
     ) -> Result<Option<MismatchReport>> {
         let whole = &self.plan.whole;
         let [source_bytes, filtered_bytes] = whole.bytes();
@@ -164,7 +163,7 @@ impl Checker {
         expect_len(&buffers.source, source_bytes + 2 * verify::guard_bytes(filtered_bytes), whole)?;
         let elements: &dyn Elements = match whole.layout {
             Some(layout) => &Samples(layout.filtered()),
-            None => &Rgba { width: whole.width as usize },
+            None => &self.plan.id.elements(whole.width),
         };
         let queue = &self.scratch.cl.queue;
         let CheckBuffers { source: before, output: first, after: [source, output] } = buffers;
@@ -211,13 +210,14 @@ mod tests {
     fn bands_cover_all_rows_once_and_in_order() {
         for bands in [Bands::Whole, Bands::Odd, Bands::Steps] {
             for (rows, step) in [(1, 1), (1, 64), (33, 1), (65, 64), (720, 64), (720, 1), (7, 1024)] {
-                let all = bands.ranges(rows, step);
+                let all = bands.ranges(rows, Some(step));
                 assert!(all.iter().all(|band| band.start < band.end));
                 assert!(all.into_iter().flatten().eq(0..rows));
             }
         }
-        assert_eq!(Bands::Odd.ranges(13, 64), [0..1, 1..4, 4..11, 11..13]);
-        assert_eq!(Bands::Steps.ranges(65, 64), [0..64, 64..65]);
-        assert_eq!(Bands::Steps.ranges(720, 64), [0..192, 192..384, 384..576, 576..720]);
+        assert_eq!(Bands::Odd.ranges(13, Some(64)), [0..1, 1..4, 4..11, 11..13]);
+        assert_eq!(Bands::Steps.ranges(65, Some(64)), [0..64, 64..65]);
+        assert_eq!(Bands::Odd.ranges(720, None), [0..720]);
+        assert_eq!(Bands::Steps.ranges(720, Some(64)), [0..192, 192..384, 384..576, 576..720]);
     }
 }

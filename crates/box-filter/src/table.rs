@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::config::{Argument, Code, Pass};
-use super::described::{DESCRIPTION, OWN_CODE, codes};
+use super::described::{DESCRIPTION, FOLDER, OWN_CODE, codes};
 use super::filter::{Group, Variant, Work};
 use super::planar::launch::{CPU_ARGUMENTS, GPU_ARGUMENTS, Planes};
 use opencl::memory::Storage;
@@ -31,7 +31,7 @@ pub(crate) static VARIANTS: LazyLock<Vec<Variant>> = LazyLock::new(|| {
             group: if variant.is_step { Group::Steps } else { Group::Beyond },
             title: &variant.title,
             idea: &variant.idea,
-            work: Work::Kernels(codes(&variant.codes)),
+            work: Work::Kernels(codes(&variant.codes, FOLDER, &DESCRIPTION.parameters)),
         })
     };
     let auto = Variant {
@@ -86,28 +86,34 @@ pub(crate) static OWN: LazyLock<Variant> = LazyLock::new(|| Variant {
 });
 
 /// The code of the variant `planar` for CPUs.
-static PLANES: Code = planes("box_filter/08_planes.cl", &CPU_PASS, &Planes::ON_CPU);
-static CPU_PASS: [Pass; 1] = [planes_pass(&CPU_ARGUMENTS)];
+static PLANES: Code = planes(&["box_filter/08_planes.cl"], &CPU_PASS, &Planes::ON_CPU);
+static CPU_PASS: [Pass; 1] = [planes_pass("box_filter/08_planes.cl", &CPU_ARGUMENTS)];
 
 /// The code of the variant `planar` for devices other than CPUs.
-static PLANES_MARCH: Code = planes("box_filter/09_planes_march.cl", &GPU_PASS, &Planes::ON_GPU);
-static GPU_PASS: [Pass; 1] = [planes_pass(&GPU_ARGUMENTS)];
+static PLANES_MARCH: Code = planes(&["box_filter/09_planes_march.cl"], &GPU_PASS, &Planes::ON_GPU);
+static GPU_PASS: [Pass; 1] = [planes_pass("box_filter/09_planes_march.cl", &GPU_ARGUMENTS)];
 
 /// Returns the pass of a kernel on planes.
-const fn planes_pass(arguments: &'static [Argument]) -> Pass {
-    Pass { kernel: "box_planes", arguments }
+const fn planes_pass(file: &'static str, arguments: &'static [Argument]) -> Pass {
+    Pass { file, kernel: "box_planes", names: &[], arguments }
 }
 
 /// Returns the code of a kernel on planes.
-const fn planes(file: &'static str, passes: &'static [Pass], formulas: &'static Planes) -> Code {
+const fn planes(
+    files: &'static [&'static str; 1],
+    passes: &'static [Pass],
+    formulas: &'static Planes,
+) -> Code {
     Code {
-        file,
+        file: files[0],
+        files,
         storage: Storage::Buffer,
         passes,
         params: &[],
         large_defaults: &[],
         formulas,
-        to_image: false,
+        to_image: None,
+        has_defines: false,
         is_tuned: false,
         peak: 1,
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::config::Code;
 use super::described::DESCRIPTION;
 use super::filter::{Group, Variant, Work};
+use super::registry::opened_variants;
 use super::table::{OFF, OWN, VARIANTS};
 use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
@@ -58,7 +59,17 @@ impl VariantId {
     /// Returns the variant that this code belongs to; `None` if there is none.
     pub fn with_code(code: &Code) -> Option<Self> {
         let is_own = |own: &&Code| std::ptr::eq(*own, code);
-        Self::with_own().find(|id| id.codes().iter().any(is_own))
+        Self::with_own().chain(opened_variants()).find(|id| id.codes().iter().any(is_own))
+    }
+
+    /// Returns the identity of this variant.
+    pub(crate) fn of(variant: &'static Variant) -> Self {
+        Self(variant)
+    }
+
+    /// Returns true if this is the identity of `variant`.
+    pub(crate) fn is(self, variant: &Variant) -> bool {
+        std::ptr::eq(self.0, variant)
     }
 
     /// Returns true for the user's own kernel, which exists only if the folder of kernels has its file.
@@ -113,7 +124,7 @@ impl VariantId {
     /// Returns the kernel files that the variant uses on a kind of device; `None` for `auto`, which may use the files of any
     /// variant.
     pub fn files(self, kind: DeviceKind) -> Option<&'static [&'static str]> {
-        let files = self.code(kind).map(|code| std::slice::from_ref(&code.file));
+        let files = self.code(kind).map(|code| code.files);
         (!self.is_auto()).then(|| files.unwrap_or_default())
     }
 
@@ -207,7 +218,7 @@ impl FromStr for VariantId {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        Self::with_own().find(|id| id.name == s).ok_or_else(|| {
+        Self::with_own().chain(opened_variants()).find(|id| id.name == s).ok_or_else(|| {
             let names: Vec<_> = Self::all().map(|id| id.0.name).collect();
             format!("no variant is called '{s}'; choose one of {}", names.join(", "))
         })

@@ -16,17 +16,8 @@ pub const FILE: &str = "filter.toml";
 /// # Errors
 /// Returns the mistakes, at least one.
 pub fn read(folder: &Path) -> Result<Description, Vec<Mistake>> {
-    let file =
-        folder.file_name().map_or(FILE.to_owned(), |name| format!("{}/{FILE}", base::text::name(name)));
-    let text = read_inside(folder, FILE, MAX_BYTES as u64).map_err(|why| {
-        let place = Place { file: file.as_str().into(), line: 1, column: 1 };
-        vec![place.mistake(
-            "The description cannot be read.",
-            why.to_string(),
-            "A filter is a folder with a filter.toml.",
-        )]
-    })?;
-    let description = Description::parse(&text, &file)?;
+    let text = text(folder).map_err(|mistake| vec![mistake])?;
+    let description = Description::parse(&text, &file_name(folder))?;
     let mut mistakes: Vec<Mistake> = Vec::new();
     for pass in description.variants.iter().flat_map(|variant| &variant.codes).flat_map(|code| &code.passes) {
         mistakes.extend(
@@ -50,6 +41,26 @@ pub fn read(folder: &Path) -> Result<Description, Vec<Mistake>> {
     mistakes.sort_by(|a, b| a.place.cmp(&b.place));
     mistakes.dedup();
     if mistakes.is_empty() { Ok(description) } else { Err(mistakes) }
+}
+
+/// Reads the text of the description in a folder.
+///
+/// # Errors
+/// Returns the reason if it cannot be read.
+pub fn text(folder: &Path) -> Result<String, Mistake> {
+    read_inside(folder, FILE, MAX_BYTES as u64).map_err(|why| {
+        let place = Place { file: file_name(folder).into(), line: 1, column: 1 };
+        place.mistake(
+            "The description cannot be read.",
+            why.to_string(),
+            "A filter is a folder with a filter.toml.",
+        )
+    })
+}
+
+/// Returns the name of the description in messages.
+fn file_name(folder: &Path) -> String {
+    folder.file_name().map_or(FILE.to_owned(), |name| format!("{}/{FILE}", base::text::name(name)))
 }
 
 /// Reads a kernel file of a folder.

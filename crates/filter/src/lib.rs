@@ -14,6 +14,7 @@ pub mod folder;
 mod keys;
 mod parse;
 mod place;
+mod settings;
 mod shape;
 mod trial;
 mod values;
@@ -25,6 +26,7 @@ pub use description::{
 pub use expression::Expression;
 pub use keys::FORMAT;
 pub use place::{Mistake, Place, nearest};
+pub use settings::{MAX_PARAMETERS, Settings};
 pub use values::{Launch, Lookup, Number, Values};
 
 #[cfg(test)]

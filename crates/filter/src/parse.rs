@@ -6,6 +6,7 @@ use crate::code::Context;
 use crate::description::{Accuracy, Description, Format, Parameter, Reference, Variant};
 use crate::keys::{BUILT_IN, CODE, FILTER, FORMAT, is_built_in};
 use crate::place::{Mistake, Text, instead};
+use crate::settings::MAX_PARAMETERS;
 use crate::shape::{Reader, Value, list, named, number, table_of, text_of, whole, whole_of};
 use crate::trial;
 
@@ -112,6 +113,11 @@ impl Reader<'_> {
     }
 
     fn parameters(&mut self, table: &DeTable<'_>) -> Vec<Parameter> {
+        if let Some((name, at, _)) = named(table, "parameters").get(MAX_PARAMETERS) {
+            let what = format!("'{name}' is one parameter too many.");
+            let why = format!("A filter has at most {MAX_PARAMETERS}.");
+            self.mistake_at(*at, &what, &why, "Make it a constant of the kernels.");
+        }
         let read = named(table, "parameters").into_iter().filter_map(|(name, at, value)| {
             if is_built_in(name) {
                 let hint = format!("Call it `{name}_2`, for example.");

@@ -59,6 +59,8 @@ pub enum Argument {
     Memory(Mem),
     /// A scalar or a vector, passed by value.
     Value(Value),
+    /// Local memory of so many bytes.
+    Local(usize),
 }
 
 impl From<&Mem> for Argument {
@@ -164,6 +166,10 @@ impl Kernel {
         *kept = None;
         match &argument {
             Argument::Memory(memory) => self.set_raw(index, &memory.raw()),
+            Argument::Local(bytes) => {
+                // SAFETY: the kernel is alive, and only this thread has it; local memory has a size and no contents.
+                Status::check(unsafe { ffi::clSetKernelArg(self.raw(), index, *bytes, ptr::null()) })
+            }
             Argument::Value(Value::Int(value)) => self.set_raw(index, value),
             Argument::Value(Value::Uint(value)) => self.set_raw(index, value),
             Argument::Value(Value::Long(value)) => self.set_raw(index, value),
@@ -219,6 +225,12 @@ impl NdRange {
         Self { dimensions: 1, global: [global, 1, 1], local: [local, 1, 1] }
     }
 
+    /// Returns a range with the number of work-items and the size of a work-group in each of its one to three dimensions.
+    pub fn new(global: &[usize], local: &[usize]) -> Self {
+        let all = |sizes: &[usize]| [0, 1, 2].map(|d| sizes.get(d).copied().unwrap_or(1));
+        Self { dimensions: global.len().clamp(1, 3) as u32, global: all(global), local: all(local) }
+    }
+
     /// Returns a two-dimensional range: `across` by `down` work-items, in groups of `width` by `height` work-items.
     pub fn plane([across, down]: [usize; 2], [width, height]: [usize; 2]) -> Self {
         Self { dimensions: 2, global: [across, down, 1], local: [width, height, 1] }
@@ -253,12 +265,8 @@ pub unsafe fn enqueue(queue: &Queue, kernel: &Kernel, range: NdRange, after: &[E
 /// # Errors
 /// Returns an error with both numbers if it takes more or fewer.
 pub fn expect_count(kernel: &Kernel, file: &str, count: usize) -> Result<()> {
-    let found = number_of::<u32>(|size, to| {
-        // SAFETY: the kernel is alive, and there is room for `size` bytes.
-        unsafe { ffi::clGetKernelInfo(kernel.raw(), ffi::CL_KERNEL_NUM_ARGS, size, to, ptr::null_mut()) }
-    });
     // Without an answer, a wrong number shows when arguments are set.
-    let Some(found) = found.ok().filter(|found| *found as usize != count) else { return Ok(()) };
+    let Some(found) = argument_count(kernel).filter(|found| *found as usize != count) else { return Ok(()) };
     Err(Error::new(
         format!("The kernel in {file} has another number of arguments than expected."),
         format!("It takes {}, but gets {count}.", counted(found.into(), "argument")),
@@ -266,8 +274,31 @@ pub fn expect_count(kernel: &Kernel, file: &str, count: usize) -> Result<()> {
     ))
 }
 
+/// Returns the names of a kernel's arguments, in order; `None` if the device does not report them.
+pub fn argument_names(kernel: &Kernel) -> Option<Vec<String>> {
+    let count = argument_count(kernel)?;
+    let name = |index| {
+        let what = ffi::CL_KERNEL_ARG_NAME;
+        let name = text_of(|size, to, length| {
+            // SAFETY: the kernel is alive, and there is room for `size` bytes.
+            unsafe { ffi::clGetKernelArgInfo(kernel.raw(), index, what, size, to, length) }
+        });
+        name.ok().filter(|name| !name.is_empty())
+    };
+    (0..count).map(name).collect()
+}
+
+/// Returns the number of a kernel's arguments; `None` if the device does not report it.
+fn argument_count(kernel: &Kernel) -> Option<u32> {
+    let found = number_of::<u32>(|size, to| {
+        // SAFETY: the kernel is alive, and there is room for `size` bytes.
+        unsafe { ffi::clGetKernelInfo(kernel.raw(), ffi::CL_KERNEL_NUM_ARGS, size, to, ptr::null_mut()) }
+    });
+    found.ok()
+}
+
 /// Checks that a kernel's arguments have the expected number and types, since OpenCL checks only their sizes. `types` has the
-/// accepted type names of each argument; an empty list accepts every type. `file` is named in the error. The check of types passes
+/// accepted type names of each argument, where `*` stands for all pointers; an empty list accepts every type. `file` is named in the error. The check of types passes
 /// if the device reports none.
 ///
 /// # Errors
@@ -282,7 +313,8 @@ pub fn expect_types(kernel: &Kernel, file: &str, types: &[&[&str]]) -> Result<()
         });
         // A device may not report the types.
         let Ok(found) = found else { continue };
-        if !found.is_empty() && !wanted.is_empty() && !wanted.contains(&found.as_str()) {
+        let is_wanted = |wanted: &&str| *wanted == found || *wanted == "*" && found.ends_with('*');
+        if !found.is_empty() && !wanted.is_empty() && !wanted.iter().any(is_wanted) {
             return Err(Error::new(
                 format!("The kernel in {file} has another argument than expected."),
                 format!("Argument {} is {found}, not {}.", position + 1, wanted.join(" or ")),

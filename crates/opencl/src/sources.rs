@@ -129,6 +129,23 @@ impl Sources {
         Ok(Ok(changed.map(|(name, text)| (name, Ok(text))).collect()).into())
     }
 
+    /// Returns these files and those of another folder, with `folder` and a slash before their paths.
+    ///
+    /// # Errors
+    /// Returns an error if one of the folders cannot be read.
+    pub fn with_folder(&self, folder: &str, files: &Self) -> Result<Self> {
+        let mut all = self.files()?.clone();
+        let moved = files.files()?.iter().map(|(name, text)| (format!("{folder}/{name}"), text.clone()));
+        all.extend(moved);
+        Ok(Ok(all).into())
+    }
+
+    /// Returns true if built-in kernel files are in a folder of this name.
+    pub fn has_built_in(folder: &str) -> bool {
+        let is_inside = |name: &str| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        EMBEDDED.iter().any(|(name, _)| is_inside(name))
+    }
+
     /// Returns the paths and texts of the changed files, without those that could not be read.
     pub fn changed_texts(&self) -> impl Iterator<Item = (&str, &str)> {
         let texts = self.0.iter().flatten();

@@ -130,7 +130,7 @@ impl Validator<'_> {
             }
         };
         let (size, launch) = ((layout.width, layout.height), LaunchMode::Extremes);
-        let case = Case { src: Source::Bytes(&block), size, radius: 0, launch };
+        let case = Case { src: Source::Bytes(&block), size, settings: 0.into(), launch };
         let report = accept(self.trials.run(self.cl, Target::Convert(conversion), &case)?)?;
         let began = Instant::now();
         let program = ConvertProgram::build(self.cl, &conversion)?;
@@ -170,7 +170,7 @@ impl Validator<'_> {
         let TrialCase { variant: id, size, radius, layout, .. } = *of;
         let picture = &self.request.frame.picture;
         let target = Target::Variant { id, layout, to_image: self.to_texture };
-        let case = |src| Case { src, size, radius, launch: LaunchMode::Extremes };
+        let case = |src| Case { src, size, settings: radius.into(), launch: LaunchMode::Extremes };
         if let Some(layout) = layout {
             let mut block = zeroed(layout.bytes())?;
             pack(picture, &layout, &mut block)?;

@@ -24,7 +24,7 @@ const TINY_SIZE: (u32, u32) = (70, 3);
 /// Returns the input of the first trial of edited kernels: a small picture with the RGBA bytes `src`, filtered at radius 1 in
 /// bands of rows.
 fn tiny_case(src: &[u8]) -> Case<'_> {
-    Case { src: Source::Bytes(src), size: TINY_SIZE, radius: 1, launch: LaunchMode::Bands }
+    Case { src: Source::Bytes(src), size: TINY_SIZE, settings: 1.into(), launch: LaunchMode::Bands }
 }
 
 /// Runs a trial of a variant's edited kernels in the child process on a picture of random bytes, which is filtered in bands of
@@ -37,7 +37,11 @@ fn try_case(
 ) -> Result<Option<TrialReport>> {
     let TrialCase { variant: id, size, radius, layout, .. } = *case;
     let src = bytes(layout.map_or(rgba_bytes(size), |layout| layout.bytes()));
-    trials.run(cl, Target::Variant { id, layout, to_image }, &Case { size, radius, ..tiny_case(&src) })
+    trials.run(
+        cl,
+        Target::Variant { id, layout, to_image },
+        &Case { size, settings: radius.into(), ..tiny_case(&src) },
+    )
 }
 
 /// Removes and returns the next variant to build: `wanted` if it is pending, else the first pending one; `None` if none is

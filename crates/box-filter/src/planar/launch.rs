@@ -2,12 +2,13 @@
 
 use super::{Window, work};
 use crate::MAX_RADIUS;
-use crate::config::Argument::{self, ColumnSums, Destination, Number, Source};
-use crate::config::{Config, Extent, Formulas, Launch};
+use crate::config::Argument::{self, Destination, Number, Scratch, Source};
+use crate::config::{Config, Extent, Formulas, ScratchSize};
 use base::device::DeviceInfo;
 use base::error::Result;
 use compute::work::LaunchWork;
-use opencl::kernel::Value;
+use filter::Launch;
+use opencl::kernel::{self, Value};
 use video::color::Layout;
 
 /// Returns the compiler options for samples of one byte, or of two (`wide`).
@@ -26,7 +27,7 @@ pub(super) const COLUMNS: u32 = 8;
 const MARGIN: usize = MAX_RADIUS as usize + 32;
 
 /// The arguments of the kernel for CPUs.
-pub(crate) static CPU_ARGUMENTS: [Argument; 17] = arguments([Number, ColumnSums]);
+pub(crate) static CPU_ARGUMENTS: [Argument; 17] = arguments([Number, Scratch(0)]);
 
 /// The arguments of the kernel for GPUs.
 pub(crate) static GPU_ARGUMENTS: [Argument; 17] = arguments([Number, Number]);
@@ -40,7 +41,7 @@ const fn arguments([first, second]: [Argument; 2]) -> [Argument; 17] {
 
 /// Returns the numbers that both kernels have as arguments.
 fn numbers(e: &Extent) -> [Value; 13] {
-    let half = Window::new(e.radius, true);
+    let half = Window::new(e.radius(), true);
     [
         each(e, |from, index| from.size_of(index).0),
         each(e, |from, index| from.size_of(index).1),
@@ -54,7 +55,7 @@ fn numbers(e: &Extent) -> [Value; 13] {
             u32::from(across) + 2 * u32::from(down)
         }),
         Value::Int2(e.layout.map_or([0; 2], |from| [from.shift as i32, (1 << from.depth) - 1])),
-        Value::Int4([e.radius, half.reach, half.full, half.end].map(|value| value as i32)),
+        Value::Int4([e.radius(), half.reach, half.full, half.end].map(|value| value as i32)),
         Value::Float4([0, 1, 2, 3].map(|index| scale(e, index))),
         Value::Int(e.first as i32),
         Value::Int(e.rows as i32),
@@ -79,7 +80,7 @@ impl Planes {
 }
 
 impl Formulas for Planes {
-    fn launch(&self, _: &Config, _: usize, e: &Extent) -> Result<(Launch, Vec<Value>)> {
+    fn launch(&self, _: &Config, _: usize, e: &Extent) -> Result<(Launch, Vec<kernel::Argument>)> {
         let mut all = numbers(e).to_vec();
         let groups = if self.for_gpu {
             let counts = groups(e);
@@ -89,8 +90,9 @@ impl Formulas for Planes {
             all.push(Value::Int(line_len(e) as i32));
             strips(e, false)
         };
-        let local = [self.group(), 1];
-        Ok((Launch { global: [groups as usize * local[0], 1], local }, all))
+        let local = vec![self.group()];
+        let launch = Launch { global: vec![groups as usize * self.group()], local };
+        Ok((launch, all.into_iter().map(kernel::Argument::Value).collect()))
     }
 
     fn group_sizes(&self, _: &Config) -> Vec<usize> {
@@ -107,19 +109,19 @@ impl Formulas for Planes {
         let samples: f64 =
             e.layout.iter().flat_map(|from| (0..from.count()).map(|index| area(from, index))).sum();
         let strip = f64::from(e.rows) / f64::from(strips(e, self.for_gpu));
-        samples / (f64::from(e.width) * f64::from(e.height)) * (2.0 + f64::from(2 * e.radius + 1) / strip)
+        samples / (f64::from(e.width) * f64::from(e.height)) * (2.0 + f64::from(2 * e.radius() + 1) / strip)
     }
 
     fn work(&self, _: &Config, _: usize, e: &Extent, launch: LaunchWork) -> Option<LaunchWork> {
         Some(if self.for_gpu { work::on_gpu(e, launch) } else { work::on_cpu(e, launch) })
     }
 
-    fn row_step(&self, _: &Config, _: usize) -> u32 {
-        64
+    fn row_step(&self, _: &Config, _: usize) -> Option<u32> {
+        Some(64)
     }
 
-    fn column_sums(&self, _: &Config, e: &Extent) -> Result<usize> {
-        Ok(if self.for_gpu { 0 } else { 8 * strips(e, false) as usize * line_len(e) })
+    fn scratch(&self, _: &Config, _: usize, e: &Extent) -> Result<ScratchSize> {
+        Ok(ScratchSize::Bytes(8 * strips(e, false) as usize * line_len(e)))
     }
 }
 
@@ -134,7 +136,7 @@ fn scale(e: &Extent, index: usize) -> f32 {
     let Some(layout) = e.layout else { return 0.0 };
     let fraction = f64::from(1u32 << layout.filtered().fraction);
     let (across, down) = layout.subsampled_of(index);
-    let total = |subsampled| f64::from(Window::new(e.radius, subsampled).total());
+    let total = |subsampled| f64::from(Window::new(e.radius(), subsampled).total());
     (fraction / (total(across) * total(down))) as f32
 }
 
@@ -163,7 +165,7 @@ pub(super) fn groups(e: &Extent) -> [[u32; 2]; 4] {
             return [0; 2];
         }
         let (subsampled, down) = layout.subsampled_of(index);
-        let reach = Window::new(e.radius, subsampled).reach;
+        let reach = Window::new(e.radius(), subsampled).reach;
         let halo = (reach + 1).div_ceil(COLUMNS);
         let blocks = layout.size_of(index).0.div_ceil(COLUMNS);
         let across = blocks.div_ceil(GROUP - 2 * halo);

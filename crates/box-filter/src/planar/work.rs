@@ -26,7 +26,7 @@ struct Plane {
 
 /// Returns each component of the planes with its index.
 fn planes(e: &Extent) -> impl Iterator<Item = (usize, Plane)> {
-    let radius = e.radius;
+    let radius = e.radius();
     let components =
         e.layout.into_iter().flat_map(|layout| (0..layout.count()).map(move |index| (layout, index)));
     components.map(move |(layout, index)| {

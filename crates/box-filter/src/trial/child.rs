@@ -11,13 +11,14 @@ use crate::planar::run::{self, FilteredPlanes};
 use crate::planar::{planar_reference, suite};
 use crate::reference::quick;
 use crate::run::{Bands, CheckBuffers, Checker};
-use crate::{BuiltVariant, Scratch, filter_once};
+use crate::{BuiltVariant, Scratch, VariantId, filter_once};
 use base::error::{Error, Result};
-use base::memory::zeroed;
+use base::memory::{picture_memory, zeroed};
 use base::verify::{self, MismatchReport};
 use compute::trial::serve;
+use filter::Reference;
 use opencl::cl::{ClContext, failed};
-use opencl::memory::{Picture, Rgba, Storage};
+use opencl::memory::{Picture, Storage};
 use opencl::sandbox::{ParentConnection, START, warm_up};
 use video::color::{Correction, Matrix, RgbaColors};
 
@@ -58,11 +59,13 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
     if let Target::Variant { id, layout: None, to_image } = task.target
         && task.launch == LaunchMode::Extremes
     {
-        let expected = || Expected::of(task, &picture()?);
+        let expected = || Expected::of(cl, task, id, picture()?);
         return std::thread::scope(|scope| {
             // The reference is computed while the compiler works, so that the check after a save is fast.
             let reference_thread = std::thread::Builder::new().name("reference".into());
-            let reference_thread = reference_thread.spawn_scoped(scope, expected).ok();
+            let is_on_host = id.filter().reference().is_none();
+            let reference_thread =
+                is_on_host.then(|| reference_thread.spawn_scoped(scope, expected).ok()).flatten();
             let built = BuiltVariant::build_for(cl, id, to_image)?;
             trial.check_edited(&built, || match reference_thread {
                 Some(reference_thread) => {
@@ -120,8 +123,8 @@ impl Trial<'_> {
     /// difference from the reference, and the picture with [`LaunchMode::Whole`].
     fn check_variant(&self, built: &BuiltVariant, src: &[u8]) -> Result<(Option<MismatchReport>, Vec<u8>)> {
         let Self { cl, task, talk } = self;
-        let ((width, height), radius) = (task.size, task.radius);
-        let whole = Extent::rgba(task.size, radius);
+        let (width, height) = task.size;
+        let whole = Extent::rgba(task.size, task.settings);
         talk.step("time");
         let input = Picture::alloc(cl, built.input, width, height)?;
         let output = Picture::alloc(cl, built.output, width, height)?;
@@ -130,23 +133,27 @@ impl Trial<'_> {
         let ms = plan.predict_above(&cl.queue, 0.0)?;
         // The timeout of a step does not include the reference.
         talk.step(START);
-        let want = quick(src, width as usize, height as usize, radius as usize);
+        let want = reference(cl, built.id(), src, whole)?;
+        let elements = built.id().elements(width);
+        let compare = |got: &[u8]| want.as_ref().and_then(|want| verify::compare(want, got, &elements, 0));
         let is_fast = ms < MAX_REPEATED_MS;
         let (mut report, mut picture) = (None, Vec::new());
         if task.launch == LaunchMode::Whole {
             self.step("whole", ms);
             picture = filter_once(cl, built, src, whole)?;
-            let differs = compare(&want, &picture, width);
-            if differs.is_some() && is_fast {
+            let differs = compare(&picture);
+            if let Some(want) = want.as_ref().filter(|_| differs.is_some() && is_fast) {
                 // Missing and misplaced writes are detected only with poison and canaries.
                 self.step("check", ms);
                 let checker = Checker::new(cl, built, whole);
-                let checked = checker.and_then(|checker| checker.check(src, &want, Bands::Whole));
+                let checked = checker.and_then(|checker| checker.check(src, want, Bands::Whole));
                 report = checked.ok().flatten();
             }
             report = report.or(differs);
         } else if is_fast {
             let checker = Checker::new(cl, built, whole)?;
+            // Without a reference, the output in bands is compared with that of one launch.
+            let want = want.map_or_else(|| filter_once(cl, built, src, whole), Ok)?;
             for bands in [Bands::Steps, Bands::Whole, Bands::Odd] {
                 if report.is_none() {
                     self.step("check", ms);
@@ -162,9 +169,9 @@ impl Trial<'_> {
                     cl.queue.finish().map_err(|e| failed(TRIAL_FAILED, &e))?;
                 }
             }
-            let mut got = zeroed(want.len())?;
+            let mut got = picture_memory(width, height)?;
             output.read(&cl.queue, &mut got)?;
-            report = compare(&want, &got, width);
+            report = compare(&got);
         }
         Ok((report, picture))
     }
@@ -178,24 +185,30 @@ impl Trial<'_> {
     ) -> Result<Option<MismatchReport>> {
         let Self { cl, task, talk } = self;
         talk.step("time");
-        let (size, radius) = (task.size, task.radius);
-        let checker = Checker::new(cl, built, Extent::rgba(size, radius))?;
+        let (size, settings) = (task.size, task.settings);
+        let whole = Extent::rgba(size, settings);
+        let checker = Checker::new(cl, built, whole)?;
         let ms = checker.plan.predict_above(&cl.queue, SHORT_MS)?;
         // The timeout of a step does not include the reference.
         talk.step(START);
-        let Expected { want, mut buffers, extremes } = expected()?;
+        let Expected { src, want, extremes } = expected()?;
+        // Without a reference, the output in bands is compared with that of one launch.
+        let want = want.map_or_else(|| filter_once(cl, built, &src, whole), Ok)?;
+        let mut buffers = CheckBuffers::new(&src, &want)?;
         self.step("check", ms);
         let report = checker.check_with(&mut buffers, &want, |step| Bands::Steps.ranges(size.1, step))?;
         if report.is_some() {
             return Ok(report);
         }
-        let small = Extent { tuned_for: size, ..Extent::rgba(EXTREME_SIZE, radius) };
+        let small = Extent { tuned_for: size, ..Extent::rgba(EXTREME_SIZE, settings) };
         let checker = Checker::new(cl, built, small)?;
         for (pattern, src, want) in extremes {
             self.step("small", ms);
+            let want = want.map_or_else(|| filter_once(cl, built, &src, small), Ok)?;
             if let Some(report) = checker.check(&src, &want, Bands::Whole)? {
                 let ((width, height), name, bands) = (EXTREME_SIZE, pattern.name(), Bands::Whole.name());
-                let case = format!("{name}, {width}×{height}, r={radius}, {bands}");
+                let settings = built.id().settings_text(settings);
+                let case = format!("{name}, {width}×{height}, {settings}, {bands}");
                 return Ok(Some(MismatchReport { case, ..report }));
             }
         }
@@ -211,9 +224,10 @@ impl Trial<'_> {
     ) -> Result<(Option<MismatchReport>, Vec<u8>)> {
         let Self { cl, task, talk } = self;
         talk.step(START);
-        let whole = Extent::planes(layout, task.radius);
-        let want = &planar_reference(&layout, block, task.radius)?;
-        let planes = FilteredPlanes { layout, radius: task.radius, block, want };
+        let radius = task.settings.first();
+        let whole = Extent::planes(layout, radius);
+        let want = &planar_reference(&layout, block, radius)?;
+        let planes = FilteredPlanes { layout, radius, block, want };
         let mut report = None;
         let third = layout.height / 3;
         // Very low pictures have no rows for some bands.
@@ -273,32 +287,42 @@ impl Trial<'_> {
 
 /// The expected outputs for the verification of a variant after an edit of its kernels.
 struct Expected {
-    /// The reference's output for the displayed frame.
-    want: Vec<u8>,
-    /// Host memory for the comparison of the displayed frame.
-    buffers: CheckBuffers,
+    /// The displayed frame.
+    src: Vec<u8>,
+    /// The reference's output for the displayed frame; `None` if there is no reference.
+    want: Option<Vec<u8>>,
     /// Small pictures of all patterns, each with the reference's output.
-    extremes: Vec<(Pattern, Vec<u8>, Vec<u8>)>,
+    extremes: Vec<(Pattern, Vec<u8>, Option<Vec<u8>>)>,
 }
 
 impl Expected {
     /// Computes the reference's outputs for a task whose picture is `src`.
-    fn of(task: &Task, src: &[u8]) -> Result<Self> {
-        let reference = |src: &[u8], (width, height): (u32, u32)| {
-            quick(src, width as usize, height as usize, task.radius as usize)
-        };
-        let want = reference(src, task.size);
-        let buffers = CheckBuffers::new(src, &want)?;
+    fn of(cl: &ClContext, task: &Task, id: VariantId, src: Vec<u8>) -> Result<Self> {
+        let expected = |src: &[u8], size| reference(cl, id, src, Extent::rgba(size, task.settings));
+        let want = expected(&src, task.size)?;
         let extreme = |pattern: Pattern| {
-            let src = pattern.picture(EXTREME_SIZE, task.radius);
-            let want = reference(&src, EXTREME_SIZE);
-            (pattern, src, want)
+            let src = pattern.picture(EXTREME_SIZE, task.settings.first());
+            let want = expected(&src, EXTREME_SIZE)?;
+            Ok((pattern, src, want))
         };
-        Ok(Self { want, buffers, extremes: Pattern::ALL.map(extreme).to_vec() })
+        Ok(Self { want, src, extremes: Pattern::ALL.map(extreme).into_iter().collect::<Result<_>>()? })
     }
 }
 
-/// Compares a result that has no canaries with the expected one; returns `None` if they are equal.
-fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
-    verify::compare(want, got, &Rgba { width: width as usize }, 0)
+/// Returns the output of a variant's reference: the box filter on the host, or the reference variant of a folder on the device.
+/// `None` if there is none, or the variant is the reference itself.
+fn reference(cl: &ClContext, id: VariantId, src: &[u8], whole: Extent) -> Result<Option<Vec<u8>>> {
+    match id.filter().description.reference {
+        None => Ok(None),
+        Some(Reference::BuiltIn(_)) => {
+            let (width, height) = (whole.width as usize, whole.height as usize);
+            Ok(Some(quick(src, width, height, id.filter().radius(&whole) as usize)))
+        }
+        Some(Reference::Variant(_)) => {
+            let Some(reference) = id.filter().reference().filter(|reference| *reference != id) else {
+                return Ok(None);
+            };
+            filter_once(cl, &BuiltVariant::build(cl, reference)?, src, whole).map(Some)
+        }
+    }
 }

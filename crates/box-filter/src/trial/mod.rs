@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::VariantId;
 use crate::color_kernels::Conversion;
+use crate::registry::SentFilter;
 use base::error::Result;
 use base::memory::picture_memory;
 use base::verify::MismatchReport;
 use compute::trial::{Child, Request};
+use filter::Settings;
 use opencl::cl::ClContext;
 use opencl::sandbox::Payload;
 use video::color::Layout;
@@ -56,11 +58,21 @@ impl Target {
         }
     }
 
+    /// Returns the filter to which the kernels belong.
+    fn filter(&self) -> SentFilter {
+        match self {
+            Target::Variant { id, .. } => SentFilter::of(*id),
+            Target::Convert(_) | Target::Correct => SentFilter::of(VariantId::OFF),
+        }
+    }
+
     /// Returns true if a kernel file that is used on this device is modified.
     fn is_modified(&self, cl: &ClContext) -> bool {
         let sources = cl.sources();
         let kind = cl.device.info.kind;
-        let is_modified = |id: VariantId| id.kernels(kind).is_some_and(|code| sources.is_changed(code.file));
+        let is_modified = |id: VariantId| {
+            id.kernels(kind).is_some_and(|code| code.files.iter().any(|file| sources.is_changed(file)))
+        };
         match self {
             // `auto` may use any variant.
             Target::Variant { id, .. } if id.is_auto() => VariantId::all().any(is_modified),
@@ -88,9 +100,11 @@ pub enum LaunchMode {
 /// A task for the child process: the kernels to run, the picture, the radius and the launches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Task {
+    /// The filter of the target, which the child must know before it reads the name of a variant.
+    filter: SentFilter,
     target: Target,
     size: (u32, u32),
-    radius: u32,
+    settings: Settings,
     launch: LaunchMode,
     /// The size in bytes of the picture or block in the shared memory.
     bytes: usize,
@@ -133,8 +147,8 @@ pub struct Case<'a> {
     pub src: Source<'a>,
     /// The picture's width and height in pixels.
     pub size: (u32, u32),
-    /// The radius in pixels.
-    pub radius: u32,
+    /// The values of the filter's parameters.
+    pub settings: Settings,
     /// The launches that the kernels run in.
     pub launch: LaunchMode,
 }
@@ -166,7 +180,7 @@ impl Trials {
         if !target.is_modified(cl) {
             return Ok(None);
         }
-        let Case { src, size, radius, launch } = *case;
+        let Case { src, size, settings, launch } = *case;
         let (bytes, picture) = match src {
             Source::Later(bytes, picture) => (bytes, picture),
             Source::Bytes(bytes) => {
@@ -175,7 +189,8 @@ impl Trials {
             }
         };
         let name = target.name();
-        let request = TrialRequest::new(cl, Some(Task { target, size, radius, launch, bytes }));
+        let filter = target.filter();
+        let request = TrialRequest::new(cl, Some(Task { filter, target, size, settings, launch, bytes }));
         if launch == LaunchMode::Whole {
             // Requests are compared without their pictures, so this one is always sent.
             let mut filtered = picture_memory(size.0, size.1)?;

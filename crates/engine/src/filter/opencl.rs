@@ -20,7 +20,8 @@ pub(crate) struct Kernels {
 impl FrameFilter for Kernels {
     /// Returns the passes with their work in the unit of the variant's formulas.
     fn shape(&self) -> FilterShape {
-        let passes = (0..self.plan.passes()).map(|pass| (self.plan.row_step(pass), self.plan.work(pass)));
+        let passes = (0..self.plan.passes())
+            .map(|pass| (self.plan.row_step(pass).unwrap_or(self.plan.rows()), self.plan.work(pass)));
         FilterShape { rows: self.plan.rows(), band_ms: BAND_MS, passes: passes.collect() }
     }
 

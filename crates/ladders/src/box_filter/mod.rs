@@ -566,7 +566,7 @@ impl Ladder for BoxFilter<'_> {
                     || Error::new("There is no variant with these kernels.", config.code().file, "");
                 let id = VariantId::with_code(config.code()).ok_or_else(unknown)?;
                 let variant = Box::new(BuiltVariant::build_with(cl, id, config)?);
-                let has_images = config.code().to_image && cl.device.info.image_support;
+                let has_images = config.code().to_image.is_some() && cl.device.info.image_support;
                 let into_image = (has_images && self.into_images)
                     .then(|| BuiltVariant::build_into(cl, id, config, Storage::Image).map(Box::new));
                 Ok(Built::Kernels(Box::new(cl.clone()), variant, into_image.transpose()?))

@@ -212,7 +212,7 @@ fn run_trials(trials: &mut Trials, cl: &ClContext, source: Source, ask: &RunOpti
     let sized = |src| Case {
         src: trial::Source::Bytes(src),
         size: (width, height),
-        radius: 0,
+        settings: 0.into(),
         launch: LaunchMode::Bands,
     };
     let layout = match source {

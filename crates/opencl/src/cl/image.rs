@@ -15,6 +15,8 @@ pub enum Channel {
     Unorm8,
     /// Unsigned integers of 16 bits.
     Uint16,
+    /// Floats of 32 bits.
+    Float,
 }
 
 /// A two-dimensional image in a device's memory. Clones share it.
@@ -87,6 +89,7 @@ impl Image {
         let (kind, pixel_bytes) = match channel {
             Channel::Unorm8 => (ffi::CL_UNORM_INT8, 4),
             Channel::Uint16 => (ffi::CL_UNSIGNED_INT16, 8),
+            Channel::Float => (ffi::CL_FLOAT, 16),
         };
         let format =
             ffi::cl_image_format { image_channel_order: ffi::CL_RGBA, image_channel_data_type: kind };
@@ -125,6 +128,11 @@ impl Image {
         (self.region[0], self.region[1])
     }
 
+    /// Returns the number of bytes of the whole image.
+    pub fn bytes(&self) -> usize {
+        self.region[0] * self.region[1] * self.pixel_bytes
+    }
+
     /// Returns the channel order and the channel type of the image (`CL_IMAGE_FORMAT`).
     ///
     /// # Errors
@@ -149,8 +157,7 @@ impl Image {
     /// # Errors
     /// Returns an error if the image has another length.
     fn expect_whole(&self, bytes: usize) -> Answer<()> {
-        let whole = self.region[0] * self.region[1] * self.pixel_bytes;
-        if bytes == whole { Ok(()) } else { Err(Status(CL_INVALID_VALUE)) }
+        if bytes == self.bytes() { Ok(()) } else { Err(Status(CL_INVALID_VALUE)) }
     }
 
     /// Copies the whole image from the host to the device, and waits until it is copied.
