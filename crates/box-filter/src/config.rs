@@ -159,8 +159,10 @@ pub struct Code {
     pub file: &'static str,
     /// All kernel files, that one first.
     pub files: &'static [&'static str],
-    /// The kind of memory (buffers or images) of input and output.
+    /// The kind of memory (buffers or images) of the input.
     pub storage: Storage,
+    /// The kind of memory of the output, unless the kernels are compiled [to write an image](Self::to_image).
+    pub output: Storage,
     /// The passes in order. Each pass must finish all rows before the next one begins.
     pub passes: &'static [Pass],
     /// The tuning parameters.

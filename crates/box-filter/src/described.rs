@@ -57,12 +57,14 @@ pub(crate) fn codes(
 /// Returns a code of a description. It is never freed, since configurations refer to it.
 fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Parameter]) -> &'static Code {
     let arguments = |pass: &'static filter::Pass| pass.arguments.iter();
-    let mut pictures =
-        described.passes.iter().flat_map(arguments).filter_map(|argument| match &argument.value {
-            Passed::Picture { memory, .. } => Some(*memory),
+    let storage_of = |wanted: bool| {
+        let mut of_kind = described.passes.iter().flat_map(arguments).filter_map(|a| match &a.value {
+            Passed::Picture { memory, is_output, .. } if *is_output == wanted => Some(*memory),
             _ => None,
         });
-    let storage = if pictures.next() == Some(Memory::Image) { Storage::Image } else { Storage::Buffer };
+        if of_kind.next() == Some(Memory::Image) { Storage::Image } else { Storage::Buffer }
+    };
+    let [storage, output] = [false, true].map(storage_of);
     let passed = |argument: &filter::Argument| match &argument.value {
         Passed::Picture { is_output: false, .. } => Argument::Source,
         Passed::Picture { .. } => Argument::Destination,
@@ -93,6 +95,7 @@ fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Pa
         file: files.first().copied().unwrap_or_default(),
         files: files.leak(),
         storage,
+        output,
         passes,
         params: params.collect::<Vec<_>>().leak(),
         large_defaults: large.collect::<Vec<_>>().leak(),

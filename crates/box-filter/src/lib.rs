@@ -32,12 +32,12 @@ pub mod trial;
 pub mod tuned;
 mod variants;
 
-pub use ::filter::Settings;
+pub use ::filter::{Parameter, Settings};
 pub use config::{Code, Config, Extent};
 pub use filter::{Group, Variant, Work};
 pub use opencl::BuiltVariant;
 pub use plan::Plan;
-pub use registry::Filter;
+pub use registry::{Filter, Pixels, opened_variants};
 pub use run::{Bands, filter_once};
 pub use scratch::Scratch;
 pub use table::OWN_FILE;

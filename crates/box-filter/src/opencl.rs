@@ -109,7 +109,7 @@ impl BuiltVariant {
         if code.has_defines {
             return Vec::new();
         }
-        let to_image = code.to_image.filter(|_| to_texture && code.storage != Storage::Image);
+        let to_image = code.to_image.filter(|_| to_texture && code.output != Storage::Image);
         let config = Config::new(code, device.kind).fit_to_device(device);
         let options = config.options() + &to_image.map(define).unwrap_or_default();
         code.files.iter().filter_map(|file| program::precompile(cl, file, &options)).collect()
@@ -120,7 +120,7 @@ impl BuiltVariant {
     /// # Errors
     /// Returns an error as [`BuiltVariant::build`] does.
     pub fn build_as(cl: &ClContext, id: VariantId, kind: DeviceKind) -> Result<Self> {
-        Self::build_output(cl, id, kind, code_of(id, kind)?.storage)
+        Self::build_output(cl, id, kind, code_of(id, kind)?.output)
     }
 
     /// Compiles a variant as [`BuiltVariant::build`] does. If `to_texture`, its output is an image where its code can write
@@ -131,7 +131,7 @@ impl BuiltVariant {
     pub fn build_for(cl: &ClContext, id: VariantId, to_texture: bool) -> Result<Self> {
         let kind = cl.device.info.kind;
         let code = code_of(id, kind)?;
-        let output = if to_texture && code.to_image.is_some() { Storage::Image } else { code.storage };
+        let output = if to_texture && code.to_image.is_some() { Storage::Image } else { code.output };
         Self::build_output(cl, id, kind, output)
     }
 
@@ -183,7 +183,7 @@ impl BuiltVariant {
     /// # Errors
     /// Returns an error as [`BuiltVariant::build`] does, or if the device does not allow these parameters.
     pub fn build_with(cl: &ClContext, id: VariantId, config: &Config) -> Result<Self> {
-        Self::build_into(cl, id, config, config.code().storage)
+        Self::build_into(cl, id, config, config.code().output)
     }
 
     /// Compiles a variant as [`BuiltVariant::build_with`] does, with the given kind of memory for the output. Variants that
@@ -201,7 +201,7 @@ impl BuiltVariant {
             return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
         }
         let mut options = config.options();
-        if output != code.storage {
+        if output != code.output {
             let Some(to_image) = code.to_image.filter(|_| output == Storage::Image && device.image_support)
             else {
                 let why = format!("Its output cannot be an {output:?} there.").to_lowercase();
@@ -231,7 +231,7 @@ impl BuiltVariant {
             let [src, dst] = GuardedPicture::both(cl, [input, output], &whole, guard)?;
             src.picture.write(&queue, &vec![128; bytes])?;
             let plan = built.plan([&src.picture, &dst.picture], &mut Scratch::new(cl), whole)?;
-            plan.check_arguments(output)?;
+            plan.check_arguments(device, output)?;
             plan.enqueue_all(&queue)?;
             queue.finish().map_err(|e| failed(&format!("'{id}' failed to run on '{}'.", device.name), &e))?;
         }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::VariantId;
 use super::config::{Argument, Code, Config, Extent, ScratchSize};
+use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use compute::sample::sample;
 use compute::work::{KernelWork, LaunchWork};
@@ -179,9 +180,9 @@ impl Plan {
         (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.rows())).collect()
     }
 
-    /// Returns an error unless the kernels declare their arguments with the types that the plan sets: OpenCL itself checks only
-    /// sizes.
-    pub(super) fn check_arguments(&self, output: Storage) -> Result<()> {
+    /// Returns an error unless the kernels declare their arguments with the types that the plan sets, and the device has the local
+    /// memory of arguments: OpenCL itself checks only sizes, and some drivers abort at the launch.
+    pub(super) fn check_arguments(&self, device: &DeviceInfo, output: Storage) -> Result<()> {
         // The authors of kernels choose how to read a buffer.
         let memory = |storage| -> &[&str] {
             match storage {
@@ -196,7 +197,22 @@ impl Plan {
             false => &["uchar*", "sample_t*"],
         });
         for (index, (bound, pass)) in self.kernels.iter().zip(code.passes).enumerate() {
-            let mut numbers = code.formulas.launch(self.config(), index, &self.whole)?.1.into_iter();
+            let numbers = code.formulas.launch(self.config(), index, &self.whole)?.1;
+            let local = |number: &kernel::Argument| {
+                if let kernel::Argument::Local(bytes) = number { *bytes as u64 } else { 0 }
+            };
+            let (wanted, available) = (numbers.iter().map(local).sum::<u64>(), device.local_memory());
+            if wanted > available {
+                let what = format!(
+                    "The kernel '{}' in {} needs more local memory than the device has.",
+                    pass.kernel, pass.file
+                );
+                let why = format!(
+                    "Its arguments have {wanted} bytes for each work-group; the device has {available} bytes."
+                );
+                return Err(Error::new(what, why, "Make `local_bytes` smaller in the description."));
+            }
+            let mut numbers = numbers.into_iter();
             let mut types: Vec<&[&str]> = vec![&[]; pass.arguments.len()];
             for (argument, place) in pass.arguments.iter().zip(&bound.places) {
                 let wanted = match argument {

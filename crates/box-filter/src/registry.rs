@@ -1,18 +1,20 @@
 //! The filters of this process: the box filter, and those of folders that were opened.
 
-use std::path::Path;
 use std::sync::LazyLock;
 
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::VariantId;
-use super::config::Extent;
+use super::config::Code;
 use super::described::{DESCRIPTION, codes};
 use super::filter::{Group, Variant, Work};
+use super::table::VARIANTS;
+use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::verify::Elements;
-use filter::{Accuracy, Description, Format, Mistake, Reference, Settings, folder};
+use filter::{Accuracy, Description, Format, Mistake, Parameter, Reference, Settings, folder};
 use opencl::memory::Rgba;
 use opencl::sources::Sources;
 
@@ -27,6 +29,8 @@ pub struct Filter {
     text: String,
     /// The variants of a folder, in the order of the description.
     variants: Vec<Variant>,
+    /// For each variant the kernel files of CPUs and of all other devices, its own ones before those of its reference.
+    files: Vec<[Vec<&'static str>; 2]>,
 }
 
 /// The box filter.
@@ -35,52 +39,128 @@ static BOX: LazyLock<Filter> = LazyLock::new(|| Filter {
     description: &DESCRIPTION,
     text: String::new(),
     variants: Vec::new(),
+    files: Vec::new(),
 });
+
+/// The filter of a folder whose variants are listed; `None` for the box filter.
+static SELECTED: RwLock<Option<&'static Filter>> = RwLock::new(None);
 
 /// The filters of folders, the latest first. They are never freed, since variants refer to them.
 static OPENED: RwLock<Vec<&'static Filter>> = RwLock::new(Vec::new());
 
 impl Filter {
-    /// Reads the filter of a folder, and adds its kernel files to `sources`.
-    ///
-    /// # Errors
-    /// Returns the mistakes in the description, or the reason why clreel cannot run such a filter.
-    pub fn open(path: &Path, sources: Sources) -> Result<(&'static Self, Sources)> {
-        let description = folder::read(path).map_err(|mistakes| joined(&mistakes))?;
-        require_runnable(&description)?;
-        let files = Sources::read(path)?;
-        let text = folder::text(path).map_err(|mistake| *mistake.error)?;
-        let filter = Self::register(&folder_name(path), &text).map_err(|mistakes| joined(&mistakes))?;
-        Ok((filter, sources.with_folder(&filter.name, &files)?))
+    /// Returns the filters whose folders are among the sources, each with its name, or the mistakes in its description, or the
+    /// reason why clreel cannot run such a filter.
+    pub fn of(sources: &Sources) -> Vec<(String, Result<&'static Self>)> {
+        let described = sources.texts().filter_map(|(name, text)| {
+            let folder = name.strip_suffix(folder::FILE)?.strip_suffix('/')?;
+            // The box filter is compiled in.
+            (!Sources::has_built_in(folder)).then_some((folder, text))
+        });
+        let read = |folder: &str, text: &Result<String>| {
+            let text = text.as_ref().map_err(Clone::clone)?;
+            let filter = Self::register(folder, text).map_err(|mistakes| joined(&mistakes))?;
+            let text_of = |file: &str| {
+                let path = format!("{folder}/{file}");
+                if !sources.has(&path) {
+                    return Err("There is no such file.".to_owned());
+                }
+                sources.text(&path).map_err(|error| error.why)
+            };
+            folder::check_kernels(filter.description, text_of).map_err(|mistakes| joined(&mistakes))?;
+            require_runnable(filter.description).map(|()| filter)
+        };
+        described.map(|(folder, text)| (folder.to_owned(), read(folder, text))).collect()
     }
 
     /// Returns the filter of this name whose description has this text, and makes it known.
     fn register(name: &str, text: &str) -> Result<&'static Self, Vec<Mistake>> {
         let mut opened = OPENED.write();
-        if let Some(known) = opened.iter().find(|known| known.name == name && known.text == text) {
+        if let Some(at) = opened.iter().position(|known| known.name == name && known.text == text) {
+            // The latest one of its name is found first.
+            let known = opened.remove(at);
+            opened.insert(0, known);
             return Ok(known);
         }
         let file = format!("{name}/{}", folder::FILE);
         let description: &'static Description = Box::leak(Box::new(Description::parse(text, &file)?));
         let leaked = |text: String| -> &'static str { text.leak() };
-        let variants = description.variants.iter().map(|variant| Variant {
+        // Variants without a key get those that are left.
+        let is_free = |key: &u8| description.variants.iter().all(|variant| variant.key != Some(*key));
+        let mut free = (1..=8).filter(is_free);
+        let reference = match description.reference {
+            Some(Reference::Variant(index)) if description.variants.len() > 1 => Some(index),
+            _ => None,
+        };
+        let of = |variant: &'static filter::Variant| {
+            codes(&variant.codes, &format!("{name}/"), &description.parameters)
+        };
+        let all_codes: Vec<[&'static Code; 2]> = description.variants.iter().map(of).collect();
+        let variants = description.variants.iter().enumerate().map(|(index, variant)| Variant {
             name: leaked(format!("{name}/{}", variant.id)),
-            key: variant.key.map_or(' ', |key| char::from(b'0' + key)),
+            key: variant.key.or_else(|| free.next()).map_or(' ', |key| char::from(b'0' + key)),
             group: if variant.is_step { Group::Steps } else { Group::Beyond },
             title: &variant.title,
-            idea: &variant.idea,
-            work: Work::Kernels(codes(&variant.codes, &format!("{name}/"), &description.parameters)),
+            idea: match (reference, &description.reference) {
+                (Some(of), _) if of == index => {
+                    leaked(format!("{} The reference of the others.", variant.idea))
+                }
+                (_, None) => leaked(format!("{} It has no reference.", variant.idea)),
+                _ => &variant.idea,
+            }
+            .trim_start(),
+            work: Work::Kernels(all_codes[index]),
         });
+        let files = |codes: &[&'static Code; 2]| {
+            [0, 1].map(|kind| {
+                let of_reference = reference.map(|at| all_codes[at][kind].files);
+                [codes[kind].files, of_reference.unwrap_or_default()].concat()
+            })
+        };
+        let files = all_codes.iter().map(files).collect();
         let variants = variants.collect();
-        let filter = Self { name: name.to_owned(), description, text: text.to_owned(), variants };
+        let filter = Self { name: name.to_owned(), description, text: text.to_owned(), variants, files };
         let filter: &'static Self = Box::leak(Box::new(filter));
         opened.insert(0, filter);
         Ok(filter)
     }
 
+    /// Returns an invented filter of a folder for tests, with the tables of its parameters as TOML. It has two variants, `plain` and
+    /// `other`, and no kernel files.
+    ///
+    /// # Panics
+    /// Panics if the parameters are wrong.
+    #[doc(hidden)]
+    pub fn made_up(name: &str, parameters: &str) -> &'static Self {
+        let head = format!("format = 1\nname = \"{name}\"\nsentence = \"It does nothing.\"\n");
+        let variant = |id| {
+            format!(
+                "[[variants]]\nid = \"{id}\"\n[[variants.passes]]\nfile = \"a.cl\"\nkernel = \"a\"\nglobal = [1]\n\
+                 local = [1]\narguments = {{ src = {{ input = \"buffer\" }}, dst = {{ output = \"buffer\" }} }}\n"
+            )
+        };
+        let text = [head, parameters.to_owned(), variant("plain"), variant("other")].join("\n");
+        Self::register(name, &text).unwrap_or_else(|mistakes| panic!("{}", joined(&mistakes)))
+    }
+
     /// Returns the variants of a folder's filter; none for the box filter, whose variants are [`VariantId::all`].
     pub fn variants(&'static self) -> impl DoubleEndedIterator<Item = VariantId> {
         self.variants.iter().map(VariantId::of)
+    }
+
+    /// Returns the filter of a folder whose variants are listed and named by their ids alone; `None` for the box filter.
+    pub fn selected() -> Option<&'static Self> {
+        *SELECTED.read()
+    }
+
+    /// Selects the filter whose variants are listed: that of a folder, or the box filter.
+    pub fn select(filter: Option<&'static Self>) {
+        *SELECTED.write() = filter;
+    }
+
+    /// Returns the variants to list: those of the selected filter.
+    pub(crate) fn listed() -> &'static [Variant] {
+        Self::selected().map_or(&VARIANTS, |filter| &filter.variants)
     }
 
     /// Returns the variant with this id, as in the description.
@@ -103,6 +183,12 @@ impl Filter {
         self.variants().nth(self.description.initial).unwrap_or(VariantId::OFF)
     }
 
+    /// Returns the variant that all others are compared with, or the only one; `None` if they are compared with a built-in function.
+    pub fn reference_or_only(&'static self) -> Option<VariantId> {
+        let only = || self.variants().next().filter(|_| self.description.reference.is_none());
+        self.reference().or_else(only)
+    }
+
     /// Returns the variant that all others are compared with; `None` if that is a built-in function, or there is none.
     pub(crate) fn reference(&'static self) -> Option<VariantId> {
         match self.description.reference {
@@ -120,9 +206,28 @@ impl Filter {
     }
 
     /// Returns the radius of a filter that is compared with the box filter.
-    pub(crate) fn radius(&self, whole: &Extent) -> u32 {
+    pub fn radius(&self, settings: Settings) -> u32 {
         let at = self.description.parameters.iter().position(|parameter| parameter.name == "radius");
-        whole.settings.get(at.unwrap_or(0)) as u32
+        settings.get(at.unwrap_or(0)) as u32
+    }
+
+    /// Returns these settings with each parameter in turn at the ends of its range.
+    pub fn extremes(&self, settings: Settings) -> Vec<Settings> {
+        let parameters = self.description.parameters.iter().enumerate();
+        let ends = parameters.flat_map(|(index, parameter)| {
+            parameter.range.map(|end| settings.with(&self.description.parameters, index, end))
+        });
+        ends.filter(|other| *other != settings).collect()
+    }
+
+    /// Returns the values of the parameters by name, for JSON.
+    pub fn settings_map(&self, settings: Settings) -> Map<String, Value> {
+        let value = |(index, parameter): (usize, &Parameter)| {
+            let value = settings.get(index);
+            let value = if parameter.is_whole { Value::from(value as i64) } else { Value::from(value) };
+            (parameter.name.clone(), value)
+        };
+        self.description.parameters.iter().enumerate().map(value).collect()
     }
 
     /// Returns the defaults of the parameters.
@@ -132,6 +237,12 @@ impl Filter {
 }
 
 impl VariantId {
+    /// Returns the name for places where the filter is known: that of the description for a folder's variant.
+    pub fn short_name(self) -> &'static str {
+        let name = self.name_in_table();
+        if self.opened().is_none() { name } else { name.rsplit_once('/').map_or(name, |(_, id)| id) }
+    }
+
     /// Returns the filter to which the variant belongs.
     pub fn filter(self) -> &'static Filter {
         self.opened().unwrap_or(&BOX)
@@ -143,7 +254,7 @@ impl VariantId {
     }
 
     /// Returns the elements of an output of this width, with the accuracy of the filter.
-    pub(crate) fn elements(self, width: u32) -> Pixels {
+    pub fn elements(self, width: u32) -> Pixels {
         Pixels { rgba: Rgba { width: width as usize }, bound: self.filter().bound() }
     }
 
@@ -155,15 +266,36 @@ impl VariantId {
         }
     }
 
+    /// Returns the result of comparing an output that does not differ, in a word or two: "exact", "within 2", or that it was compared
+    /// with nothing.
+    pub fn agreement(self) -> String {
+        let filter = self.filter();
+        match (&filter.description.reference, filter.bound()) {
+            (None, _) => "no reference".to_owned(),
+            (Some(Reference::Variant(_)), _) if filter.reference() == Some(self) => {
+                "the reference".to_owned()
+            }
+            (_, 0) => "exact".to_owned(),
+            (_, bound) => format!("within {bound}"),
+        }
+    }
+
+    /// Returns the kernel files of a folder's variant and of its reference; `None` for other variants.
+    pub(crate) fn opened_files(self, kind: DeviceKind) -> Option<&'static [&'static str]> {
+        let filter = self.opened()?;
+        let at = filter.variants.iter().position(|variant| self.is(variant))?;
+        Some(&filter.files.get(at)?[usize::from(kind != DeviceKind::Cpu)])
+    }
+
     /// Returns the settings with which the variant runs for the first time, on a small picture.
-    pub(crate) fn trial_settings(self) -> Settings {
+    pub fn trial_settings(self) -> Settings {
         self.opened().map_or(Settings::from(1), Filter::defaults)
     }
 }
 
 /// The bytes of RGBA pixels, which may differ by so much.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pixels {
+pub struct Pixels {
     rgba: Rgba,
     bound: u8,
 }
@@ -195,18 +327,9 @@ impl Elements for Pixels {
 }
 
 /// Returns the variants of all opened folders.
-pub(crate) fn opened_variants() -> Vec<VariantId> {
+pub fn opened_variants() -> Vec<VariantId> {
     let opened: Vec<&'static Filter> = OPENED.read().clone();
     opened.into_iter().flat_map(Filter::variants).collect()
-}
-
-/// Returns the name of a folder, without characters that names of files and variants cannot have.
-fn folder_name(path: &Path) -> String {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let name: String = name.chars().filter(|c| !c.is_control() && !['/', ' ', ','].contains(c)).collect();
-    // The folders of the built-in kernels have their names.
-    if name.is_empty() || Sources::has_built_in(&name) { format!("{name}-filter") } else { name }
 }
 
 /// Returns all mistakes as one error: the first one in full.

@@ -64,11 +64,10 @@ impl Bands {
     /// Returns the rows of each launch for a picture with this number of rows. Bands whose height is a multiple of `step` waste
     /// few work-items; without it there is one band.
     pub fn ranges(self, rows: u32, step: Option<u32>) -> Vec<Range<u32>> {
-        let Some(step) = step.map(|step| step.max(1)) else { return vec![0..rows] };
-        let height = |band: usize| match self {
-            Bands::Whole => rows,
-            Bands::Odd => ODD_HEIGHTS[band % ODD_HEIGHTS.len()],
-            Bands::Steps => (rows / 5).next_multiple_of(step).max(step),
+        let height = |band: usize| match (self, step.map(|step| step.max(1))) {
+            (Bands::Whole, _) | (_, None) => rows,
+            (Bands::Odd, _) => ODD_HEIGHTS[band % ODD_HEIGHTS.len()],
+            (Bands::Steps, Some(step)) => (rows / 5).next_multiple_of(step).max(step),
         };
         let (mut bands, mut first) = (Vec::new(), 0);
         while first < rows {
@@ -217,7 +216,7 @@ mod tests {
         }
         assert_eq!(Bands::Odd.ranges(13, Some(64)), [0..1, 1..4, 4..11, 11..13]);
         assert_eq!(Bands::Steps.ranges(65, Some(64)), [0..64, 64..65]);
-        assert_eq!(Bands::Odd.ranges(720, None), [0..720]);
+        assert!(Bands::Odd.ranges(720, None).into_iter().eq(std::iter::once(0..720)));
         assert_eq!(Bands::Steps.ranges(720, Some(64)), [0..192, 192..384, 384..576, 576..720]);
     }
 }

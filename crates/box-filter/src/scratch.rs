@@ -1,7 +1,8 @@
 //! Device memory for intermediate results of a filter, kept from frame to frame.
 
 use super::config::ScratchSize;
-use base::error::Result;
+use base::error::{Error, Result};
+use base::numbers::thousands;
 use opencl::cl::{Answer, Buffer, Channel, ClContext, Image, Mem, failed};
 use opencl::memory::{allocation_flags, image};
 
@@ -42,6 +43,22 @@ impl Scratch {
     /// Returns the memory with this index. A buffer is kept until a larger one is needed, an image until its size changes.
     pub(super) fn memory(&mut self, index: usize, size: ScratchSize) -> Result<Mem> {
         let what = "Scratch memory could not be allocated on the device.";
+        let wanted = match size {
+            ScratchSize::Bytes(bytes) => bytes as u64,
+            ScratchSize::Image(channel, (width, height)) => {
+                (width as u64).saturating_mul(height as u64).saturating_mul(channel.pixel_bytes() as u64)
+            }
+        };
+        let device = &self.cl.device.info;
+        if !device.has_room(wanted, wanted) {
+            let (wanted, most) = (thousands(wanted as f64), thousands(device.max_allocation_bytes as f64));
+            let why = format!("It needs {wanted} bytes in one piece; the device allows {most}.");
+            return Err(Error::new(
+                what,
+                why,
+                "Use a smaller picture, or make it smaller in the description.",
+            ));
+        }
         match size {
             ScratchSize::Bytes(bytes) => {
                 if self.buffers.len() <= index {

@@ -108,6 +108,7 @@ const fn planes(
         file: files[0],
         files,
         storage: Storage::Buffer,
+        output: Storage::Buffer,
         passes,
         params: &[],
         large_defaults: &[],

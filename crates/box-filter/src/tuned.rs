@@ -11,7 +11,7 @@ use opencl::sources::Sources;
 
 /// Returns the variants to tune, the likely fastest first.
 pub fn variants() -> Vec<VariantId> {
-    VariantId::all().rev().filter(|id| id.codes().iter().any(|code| code.is_tuned)).collect()
+    VariantId::built_in().rev().filter(|id| id.codes().iter().any(|code| code.is_tuned)).collect()
 }
 
 /// Returns the key in the cache for a group of picture sizes and the range of radii that contains `radius`. The key names the

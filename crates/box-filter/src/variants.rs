@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::config::Code;
 use super::described::DESCRIPTION;
 use super::filter::{Group, Variant, Work};
-use super::registry::opened_variants;
+use super::registry::{Filter, opened_variants};
 use super::table::{OFF, OWN, VARIANTS};
 use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
@@ -26,19 +26,26 @@ impl VariantId {
     /// The variant without a filter: the frame passes through.
     pub const OFF: Self = Self(&OFF);
 
-    /// Returns all built-in variants, in the order of the table; the first one is [`VariantId::OFF`].
+    /// Returns [`VariantId::OFF`] and then all variants of the [selected](Filter::select) filter, in the order of display; at first
+    /// those of the box filter.
     pub fn all() -> impl DoubleEndedIterator<Item = Self> + Clone {
-        std::iter::once(Self::OFF).chain(VARIANTS.iter().map(Self))
+        std::iter::once(Self::OFF).chain(Filter::listed().iter().map(Self))
     }
 
-    /// Returns [all built-in variants](Self::all), and then the user's own.
+    /// Returns the variants of the box filter, whichever filter is selected, without [`VariantId::OFF`].
+    pub fn built_in() -> impl DoubleEndedIterator<Item = Self> + Clone {
+        VARIANTS.iter().map(Self)
+    }
+
+    /// Returns [all variants](Self::all), and then the user's own, which is one of the box filter.
     pub fn with_own() -> impl Iterator<Item = Self> + Clone {
-        Self::all().chain([Self::own()])
+        Self::all().chain(Filter::selected().is_none().then(Self::own))
     }
 
     /// Returns the variant that is selected when the window opens.
     pub fn initial() -> Self {
-        DESCRIPTION.variants[DESCRIPTION.initial].id.parse().unwrap_or(Self::OFF)
+        let of_box = || DESCRIPTION.variants[DESCRIPTION.initial].id.parse().unwrap_or(Self::OFF);
+        Filter::selected().map_or_else(of_box, Filter::initial)
     }
 
     /// Returns the variant `auto`, which runs the fastest variant on a device by tuning results.
@@ -59,12 +66,20 @@ impl VariantId {
     /// Returns the variant that this code belongs to; `None` if there is none.
     pub fn with_code(code: &Code) -> Option<Self> {
         let is_own = |own: &&Code| std::ptr::eq(*own, code);
-        Self::with_own().chain(opened_variants()).find(|id| id.codes().iter().any(is_own))
+        Self::built_in()
+            .chain([Self::own()])
+            .chain(opened_variants())
+            .find(|id| id.codes().iter().any(is_own))
     }
 
     /// Returns the identity of this variant.
     pub(crate) fn of(variant: &'static Variant) -> Self {
         Self(variant)
+    }
+
+    /// Returns the name of the variant, which lives as long as the table.
+    pub(crate) fn name_in_table(self) -> &'static str {
+        self.0.name
     }
 
     /// Returns true if this is the identity of `variant`.
@@ -121,9 +136,12 @@ impl VariantId {
         matches!(self.work, Work::Planes(_))
     }
 
-    /// Returns the kernel files that the variant uses on a kind of device; `None` for `auto`, which may use the files of any
-    /// variant.
+    /// Returns the kernel files that the variant uses on a kind of device, and then those of the reference of a folder's filter;
+    /// `None` for `auto`, which may use the files of any variant.
     pub fn files(self, kind: DeviceKind) -> Option<&'static [&'static str]> {
+        if let Some(files) = self.opened_files(kind) {
+            return Some(files);
+        }
         let files = self.code(kind).map(|code| code.files);
         (!self.is_auto()).then(|| files.unwrap_or_default())
     }
@@ -137,7 +155,7 @@ impl VariantId {
         let error = |why: String, hint: String| {
             Error::new(format!("'{self}' cannot run on '{}'.", device.name), why, hint)
         };
-        if code.storage == Storage::Image {
+        if [code.storage, code.output].contains(&Storage::Image) {
             if !device.image_support {
                 return Err(error("The device has no images.".to_owned(), without_images()));
             }
@@ -218,7 +236,9 @@ impl FromStr for VariantId {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        Self::with_own().chain(opened_variants()).find(|id| id.name == s).ok_or_else(|| {
+        let of_box = Self::built_in().chain([Self::OFF, Self::own()]);
+        let in_selected = Filter::selected().and_then(|filter| filter.variant(s).ok());
+        in_selected.or_else(|| of_box.chain(opened_variants()).find(|id| id.name == s)).ok_or_else(|| {
             let names: Vec<_> = Self::all().map(|id| id.0.name).collect();
             format!("no variant is called '{s}'; choose one of {}", names.join(", "))
         })

@@ -4,9 +4,9 @@ use super::conversions::Check;
 use super::job::Job;
 use super::{Engine, Pipeline, Slot, TrialCase};
 use base::error::Result;
-use box_filter::VariantId;
 use box_filter::color_kernels::Conversion;
 use box_filter::color_kernels::check::intended_kernel_file;
+use box_filter::{Settings, VariantId};
 use compute::BackEnd;
 use opencl::memory::Storage;
 use stats::{AutoChoice, KernelsId};
@@ -45,8 +45,8 @@ pub struct DeviceStatus {
     /// True if the device is a CPU; `None` without a device.
     is_cpu: Option<bool>,
     built: Vec<KernelsId>,
-    /// Edited kernels whose trial in the sandbox is in progress, each with the radius of the trial.
-    pending: Vec<(KernelsId, u32)>,
+    /// Edited kernels whose trial in the sandbox is in progress, each with the settings of the trial.
+    pending: Vec<(KernelsId, Settings)>,
     /// All conversions that frames have requested.
     conversions: Vec<Conversion>,
     /// `Ok` if frames can be measured for the scopes, else the error because of which they cannot; `None` until the kernels
@@ -61,11 +61,11 @@ pub struct DeviceStatus {
 }
 
 impl DeviceStatus {
-    /// Returns true if these kernels, a variant and its version as in [`Request`](super::Request), can be requested at this radius: the
+    /// Returns true if these kernels, a variant and its version as in [`Request`](super::Request), can be requested with these settings: the
     /// variant uses no OpenCL, or the kernels are built and no trial of them is in progress.
-    pub fn can_filter(&self, kernels: KernelsId, radius: u32) -> bool {
+    pub fn can_filter(&self, kernels: KernelsId, settings: impl Into<Settings>) -> bool {
         kernels.0.back_end().does_without_opencl()
-            || self.built.contains(&kernels) && !self.pending.contains(&(kernels, radius))
+            || self.built.contains(&kernels) && !self.pending.contains(&(kernels, settings.into()))
     }
 
     /// Returns true if frames of this variant can be measured for scopes and auto-levels: always if the CPU measures them, and

@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn one_that_ran_is_estimated_from_the_first_band_on_whatever_it_took_before() {
-        // A unit of work takes ten times as long as at the previous radius.
+        // A unit of work takes ten times as long as with the previous settings.
         let mut estimate = Estimate::new([(100.0, Some(5e6))].into_iter());
         assert_eq!(estimate.remaining_ms(), Some(500.0));
         // It had to wait for others until then.

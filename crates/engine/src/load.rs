@@ -126,7 +126,7 @@ impl Loader {
         let began = Instant::now();
         slot.show();
         stages.record(Stage::Upload, began);
-        let mut filter = TextureFilter::prepare(filter, texture, slot.size, request.radius)?;
+        let mut filter = TextureFilter::prepare(filter, texture, slot.size, request.settings.first())?;
         filter.measures = request.measurements;
         *in_texture = true;
         Ok(Box::new(filter))

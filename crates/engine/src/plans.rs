@@ -27,7 +27,7 @@ pub(super) struct Plans {
 }
 
 impl Plans {
-    /// The maximum number of plans: enough for two filters that alternate, each with its current and its former radius.
+    /// The maximum number of plans: enough for two filters that alternate, each with its current and its former settings.
     const MAX_PLANS: usize = 4;
 
     /// Removes and returns the plan with this key; `None` if there is none. [`Plans::put`] puts it back.

@@ -30,7 +30,7 @@ impl Pipeline {
         correction: Option<Correction>,
         colors: RgbaColors,
     ) -> Result<Option<Box<dyn FrameFilter>>, Refusal> {
-        let (Request { variant, radius, .. }, size) = (*request, slot.size);
+        let (Request { variant, settings, .. }, size) = (*request, slot.size);
         let planes = slot.planes.as_ref().filter(|_| slot.loaded == SlotContent::Planes);
         let layout = planes.map(|planes| *planes.layout());
         let (read, written) =
@@ -48,7 +48,7 @@ impl Pipeline {
                 let correction = correction.unwrap_or(Correction::NEUTRAL);
                 let command = ConvertCommand { layout: filtered, planes, to, correction };
                 job.colors = Some(Colors::ConvertFiltered(command));
-                (source, block, Extent::planes(layout, radius))
+                (source, block, Extent::planes(layout, settings))
             }
             _ => {
                 let mut converted = || match built {
@@ -79,7 +79,7 @@ impl Pipeline {
                     }
                     return Ok(None);
                 }
-                (source, output, Extent::rgba(size, radius))
+                (source, output, Extent::rgba(size, settings))
             }
         };
         let built = built.ok_or_else(|| not_built_error(variant))?;
@@ -105,7 +105,7 @@ impl Pipeline {
         layout: Option<Layout>,
         changes_colors: bool,
     ) -> Result<(Storage, Storage), Refusal> {
-        let Request { variant, version, radius, .. } = *request;
+        let Request { variant, version, settings, .. } = *request;
         let (size, info) = (slot.size, &self.cl.device.info);
         let unchanged = if self.writes_texture_of(slot) { Storage::Image } else { Storage::Buffer };
         if variant.reads_planes() {
@@ -120,7 +120,7 @@ impl Pipeline {
             };
             let layout = layout.ok_or_else(|| unsupported(missing()))?;
             let bytes = layout.filtered().bytes() as u64;
-            self.trials.require(TrialCase { variant, version, size, radius, layout: Some(layout) })?;
+            self.trials.require(TrialCase { variant, version, size, settings, layout: Some(layout) })?;
             return match (self.variants.get(request.kernels()), info.has_room(bytes, bytes)) {
                 (None, _) => Err(unsupported("It is not built.")),
                 (_, false) => {
@@ -129,7 +129,7 @@ impl Pipeline {
                 (_, true) => Ok((Storage::Buffer, unchanged)),
             };
         }
-        self.trials.require(TrialCase { variant, version, size, radius, layout: None })?;
+        self.trials.require(TrialCase { variant, version, size, settings, layout: None })?;
         match self.variants.get(request.kernels()) {
             Some(built) => {
                 built.id().supports(info, size.0, size.1).map_err(Refusal::Unsupported)?;

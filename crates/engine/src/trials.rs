@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::Refusal;
 use base::error::{Error, Result};
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use stats::KernelsId;
 use video::color::Layout;
 
-/// The conditions of a trial of a variant's kernels. Kernels that run well at one picture size and radius may hang at another.
+/// The conditions of a trial of a variant's kernels. Kernels that run well with one picture size and settings may hang with
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TrialCase {
     /// The variant.
@@ -18,8 +19,8 @@ pub struct TrialCase {
     pub version: Option<u64>,
     /// Width and height of the picture in pixels.
     pub size: (u32, u32),
-    /// The radius in pixels.
-    pub radius: u32,
+    /// The values of the filter's parameters.
+    pub settings: Settings,
     /// The layout of the planes if the variant filters planes; `None` if it filters RGBA.
     pub layout: Option<Layout>,
 }
@@ -31,7 +32,7 @@ impl TrialCase {
 }
 
 /// The trials on one device and their results. A trial is a run of a variant's edited kernels in the sandbox, at one picture
-/// size and radius; it must succeed before the kernels may filter such frames.
+/// size and with one set of settings; it must succeed before the kernels may filter such frames.
 #[derive(Debug, Default)]
 pub struct Trials {
     /// The variants and versions whose kernels were edited.
@@ -43,7 +44,7 @@ pub struct Trials {
 }
 
 impl Trials {
-    /// Marks these kernels as edited, and drops the results of their earlier trials: at each picture size and radius they need a trial in
+    /// Marks these kernels as edited, and drops the results of their earlier trials: for each picture size and settings they need a trial in
     /// the sandbox before they filter frames.
     pub fn note_change(&mut self, kernels: KernelsId) {
         self.cases.retain(|case, _| case.kernels() != kernels);
@@ -51,7 +52,7 @@ impl Trials {
     }
 
     /// Records that the kernels have just passed the trial `case`, and drops the results of their older trials. If `is_changed`
-    /// is true, the kernels were edited, so that each other picture size and radius needs a trial of its own.
+    /// is true, the kernels were edited, so that each other picture size and other settings need a trial of its own.
     pub fn record_passed(&mut self, case: TrialCase, is_changed: bool) {
         self.note_change(case.kernels());
         self.missing.retain(|missing| missing.kernels() != case.kernels());
@@ -66,10 +67,10 @@ impl Trials {
         self.cases.insert(case, Some(result));
     }
 
-    /// Returns the kernels and radii whose trial is requested or running, so that they cannot be used yet.
-    pub(crate) fn pending(&self) -> impl Iterator<Item = (KernelsId, u32)> {
+    /// Returns the kernels and settings whose trial is requested or running, so that they cannot be used yet.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = (KernelsId, Settings)> {
         let pending = self.cases.iter().filter(|(_, result)| result.is_none());
-        pending.map(|(case, _)| (case.kernels(), case.radius))
+        pending.map(|(case, _)| (case.kernels(), case.settings))
     }
 
     /// Forgets the trials that have no result, so that frames request them again.
@@ -104,8 +105,13 @@ mod tests {
 
     #[test]
     fn trials_without_a_result_are_requested_again() {
-        let case =
-            |radius| TrialCase { variant: named("flat"), version: None, size: (4, 4), radius, layout: None };
+        let case = |settings: u32| TrialCase {
+            variant: named("flat"),
+            version: None,
+            size: (4, 4),
+            settings: settings.into(),
+            layout: None,
+        };
         let mut trials = Trials::default();
         trials.cases.extend([(case(1), None), (case(2), Some(Ok(())))]);
         trials.missing.push(case(1));

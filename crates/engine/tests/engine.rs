@@ -70,7 +70,7 @@ fn picture(slot: &mut Slot, texture: Option<&Headless>) -> Vec<u8> {
 pub(super) fn expected(frame: &Frame, request: &Request) -> Vec<u8> {
     let mut rgba = vec![0; (frame.width() * frame.height() * 4) as usize];
     RgbaConverter::new().convert(&frame.picture, &mut rgba).unwrap();
-    let radius = if request.variant == VariantId::OFF { 0 } else { request.radius };
+    let radius = if request.variant == VariantId::OFF { 0 } else { request.settings.first() };
     reference(&rgba, frame.width() as usize, frame.height() as usize, radius as usize)
 }
 

@@ -71,12 +71,13 @@ impl Player {
     }
 
     /// Runs turns until the picture on the screen has this filter, and compares it with the reference.
-    fn expect(&mut self, filter: (VariantId, u32)) {
+    fn expect(&mut self, (variant, radius): (VariantId, u32)) {
+        let filter = (variant, radius.into());
         self.until(&format!("{filter:?}"), |frames| frames.presenter.screen.filter() == Some(filter));
         let frame = self.frames.presenter.screen.frame().unwrap();
         let (texture, size) = self.frames.presenter.screen.filled_texture().unwrap();
         let shown = read_texture(&self.headless.gl, texture, size).unwrap();
-        assert!(shown == expected(&frame, &Request::new(filter.0, filter.1)), "{filter:?}");
+        assert!(shown == expected(&frame, &Request::new(variant, radius)), "{filter:?}");
     }
 
     /// Returns the number of the frame on the screen.
@@ -164,7 +165,7 @@ fn a_device_filters_compares_and_goes() {
         player.frames.wipe.set_second(None);
         player.frames.set_device(None);
         player.expect((VariantId::OFF, 4));
-        assert_eq!(player.frames.choice.filter(), (named("flat"), 4), "for the next device");
+        assert_eq!(player.frames.choice.filter(), (named("flat"), 4.into()), "for the next device");
         assert!(player.frames.shut_down() && player.frames.errors.is_empty());
     }
 }

@@ -79,6 +79,30 @@ pub struct Parameter {
     pub unit: String,
 }
 
+impl Parameter {
+    /// Returns the number of decimals of values that the user sets in steps: for a float those of its step, as a rule.
+    pub fn decimals(&self) -> usize {
+        if self.is_whole {
+            return 0;
+        }
+        // A step that is computed from the range may have many digits.
+        let written = self.step.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let least = self.shown_decimals() + 1;
+        written.clamp(least, least.max(6))
+    }
+
+    /// Returns the number of decimals with which a slider shows a value: two for floats, or more if the step is less than 0.01.
+    fn shown_decimals(&self) -> usize {
+        let least = if self.is_whole { 0.0 } else { 2.0 };
+        (-self.step.log10()).ceil().max(least) as usize
+    }
+
+    /// Returns a value with its unit as a slider shows it, as in "7 px" or "1.50".
+    pub fn value_text(&self, value: f64) -> String {
+        format!("{value:.*} {}", self.shown_decimals(), self.unit).trim_end().to_owned()
+    }
+}
+
 /// An implementation of the filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
@@ -127,7 +151,7 @@ pub struct Comparison {
 /// A kernel that runs over a picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pass {
-    /// The kernel's file in the folder; see [`open`](crate::folder::open).
+    /// The kernel's file in the folder; see [`check_kernels`](crate::folder::check_kernels).
     pub file: String,
     /// The place of the file's name, for messages.
     pub file_place: Place,

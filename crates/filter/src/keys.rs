@@ -199,7 +199,7 @@ tables! {
         may idea: Text, "The difference from other variants, in one sentence.";
         may group: Word(&["step", "beyond"]), "`\"step\"` for one that adds an idea to the variant before it, `\"beyond\"` for one that \
             does more, which is listed below these. Without it `\"step\"`.";
-        may key: Whole(1, 8), "The digit that selects the variant; 0 is *off*, 9 *auto*.";
+        may key: Whole(1, 8), "The digit that selects the variant; 0 is *off*, 9 *auto*. Variants without it get those that are left.";
         may cpu: Kind::Table(&CODE), "The code for CPUs. Without it the keys of `[variants.cpu]` stand in the variant itself, for all \
             devices.";
         may other: Kind::Table(&CODE), "The code for all other devices; `cpu` and `other` need each other. Their passes are \
@@ -252,7 +252,7 @@ tables! {
     }
 
     ROWS "rows" {
-        must above: Expression, "The number of rows above the band that the pass reads.";
+        must above: Expression, "The number of rows above the band that the pass reads, of the input or of scratch memory.";
         must below: Expression, "The number of rows below the band that the pass reads.";
         may step: Expression, "Bands whose height is a multiple of it waste few work-items. Without it 1.";
     }

@@ -34,6 +34,31 @@ impl Settings {
         self.0[0] as u32
     }
 
+    /// Returns the parameters with their values.
+    pub fn values<'p>(&self, parameters: &'p [Parameter]) -> impl Iterator<Item = (&'p Parameter, f64)> {
+        parameters.iter().zip(self.0)
+    }
+
+    /// Returns these settings with another value of the parameter with this index: the nearest value that is within its range
+    /// and has no more [decimals](Parameter::decimals). Returns these settings if there is no such parameter.
+    #[must_use]
+    pub fn with(mut self, parameters: &[Parameter], index: usize, value: f64) -> Self {
+        if let (Some(parameter), Some(own)) = (parameters.get(index), self.0.get_mut(index)) {
+            let [least, most] = parameter.range;
+            let rounded = format!("{value:.*}", parameter.decimals()).parse().unwrap_or(value);
+            // Without the sign of a negative zero, which is not equal to zero here.
+            *own = rounded.max(least).min(most) + 0.0;
+        }
+        self
+    }
+
+    /// Returns these settings with the value of the parameter with this index changed by so many of its steps, within its range.
+    #[must_use]
+    pub fn stepped(self, parameters: &[Parameter], index: usize, steps: i32) -> Self {
+        let step = parameters.get(index).map_or(0.0, |parameter| parameter.step);
+        self.with(parameters, index, self.get(index) + f64::from(steps) * step)
+    }
+
     /// Sets the value of a parameter from a text such as `sigma=2.5`.
     ///
     /// # Errors

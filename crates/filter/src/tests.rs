@@ -12,7 +12,10 @@ fn box_filter() -> PathBuf {
 
 #[test]
 fn the_box_filter_is_described() {
-    let filter = folder::read(&box_filter()).unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+    let text = std::fs::read_to_string(box_filter().join(folder::FILE)).unwrap();
+    let filter = Description::parse(&text, folder::FILE).unwrap_or_else(|mistakes| panic!("{}", mistakes[0]));
+    let text_of = |file: &str| std::fs::read_to_string(box_filter().join(file)).map_err(|e| e.to_string());
+    assert_eq!(folder::check_kernels(&filter, text_of), Ok(()));
     assert_eq!((filter.name.as_str(), filter.frames), ("Box filter", 1));
     assert_eq!(filter.reference, Some(Reference::BuiltIn("box".into())));
     assert_eq!(filter.accuracy, Accuracy::Exact);
@@ -153,4 +156,32 @@ fn hostile_files_take_little_time_and_memory() {
             "{first}"
         );
     }
+}
+
+#[test]
+fn settings_change_in_steps_within_the_range() {
+    let parameter = |is_whole, range, step, unit: &str| Parameter {
+        name: "p".into(),
+        is_whole,
+        range,
+        step,
+        default: range[0],
+        unit: unit.into(),
+    };
+    let parameters = [parameter(true, [0.0, 128.0], 1.0, "px"), parameter(false, [0.25, 8.0], 0.1, "")];
+    let defaults = Settings::defaults(&parameters);
+    let radius = |steps| Settings::from(7).stepped(&parameters, 0, steps).first();
+    assert_eq!([-20, -1, 0, 1, 1000].map(radius), [0, 6, 7, 8, 128]);
+    let mut settings = defaults;
+    (0..3).for_each(|_| settings = settings.stepped(&parameters, 1, 1));
+    assert_eq!(settings.get(1), 0.55, "without the error of the sum");
+    assert_eq!(settings.stepped(&parameters, 1, -3), defaults);
+    assert_eq!(settings.with(&parameters, 1, 1.0 / 3.0).get(1), 0.333);
+    assert_eq!(settings.with(&parameters, 1, 9.0).get(1), 8.0);
+    let signed = [parameter(false, [-1.0, 1.0], 0.1, "")];
+    assert_eq!(settings.with(&signed, 0, -0.0001), settings.with(&signed, 0, 0.0));
+    assert_eq!(settings.with(&parameters, 2, 9.0), settings, "there is no third parameter");
+    assert_eq!([parameters[0].value_text(7.0), parameters[1].value_text(0.333)], ["7 px", "0.33"]);
+    let fine = parameter(false, [0.0, 1e-7], 1e-9, "m");
+    assert_eq!((fine.value_text(3e-9), fine.decimals()), ("0.000000003 m".into(), 10));
 }

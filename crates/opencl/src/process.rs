@@ -45,6 +45,14 @@ pub fn set_kernels(folder: &Path) {
     unsafe { std::env::set_var(super::sources::KERNELS_VARIABLE, folder) };
 }
 
+/// Sets the folder of the selected filter (`CLREEL_FILTER`), which is also the folder of kernels, for this process and its
+/// children. Call it before any thread is started.
+pub fn set_filter(folder: &Path) {
+    set_kernels(folder);
+    // SAFETY: no other thread reads the environment yet.
+    unsafe { std::env::set_var(super::sources::FILTER_VARIABLE, folder) };
+}
+
 /// Executes this program again in this process, with the current environment. Returns only if the system refuses.
 fn restart_process() {
     let Ok(program) = std::env::current_exe() else { return };

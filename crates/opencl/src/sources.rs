@@ -6,6 +6,7 @@
 //! programs are compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,12 +23,17 @@ pub(super) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "
 /// The environment variable that names a folder of kernels.
 pub(crate) const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
 
+/// The environment variable that names the folder of the selected filter.
+pub const FILTER_VARIABLE: &str = "CLREEL_FILTER";
+
 /// The suggestion to use the built-in kernels, for errors in edited kernels.
 pub const BUILT_IN_HINT: &str =
     "To use the built-in kernels, start clreel without --kernels and CLREEL_KERNELS.";
 
 /// The file name extensions of kernels, and of files that these include.
 const FILE_ENDINGS: [&str; 6] = ["cl", "clh", "h", "hpp", "inc", "def"];
+/// The file that describes a filter, in the folder of its kernels.
+pub const DESCRIPTION: &str = "filter.toml";
 /// The maximum depth to which a folder of kernels is searched.
 const MAX_DEPTH: usize = 4;
 /// The maximum number of kernel files that are read from a folder.
@@ -35,7 +41,16 @@ const MAX_FILES: usize = 500;
 
 /// Returns the folder of kernels that the environment names; `None` if the variable is not set or empty.
 pub fn named_folder() -> Option<PathBuf> {
-    base::environment::get(KERNELS_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+    named(KERNELS_VARIABLE)
+}
+
+/// Returns the folder of a filter that the environment names; `None` if the variable is not set or empty.
+pub fn named_filter() -> Option<PathBuf> {
+    named(FILTER_VARIABLE)
+}
+
+fn named(variable: &str) -> Option<PathBuf> {
+    base::environment::get(variable).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
 /// The texts of kernel files: the built-in texts, and the texts of a folder that differ from these. By default all are
@@ -76,8 +91,8 @@ impl Sources {
         })
     }
 
-    /// Reads the kernel files of a folder. A file that cannot be read is an error only when its [text](Self::text) is
-    /// requested.
+    /// Reads the kernel files of a folder: one laid out like `kernels/`, or one of a filter, which has a `filter.toml` and counts
+    /// as a folder in `kernels/`. A file that cannot be read is an error only when its [text](Self::text) is requested.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be listed.
@@ -90,10 +105,12 @@ impl Sources {
             ));
         }
         let (root, mut texts) = (folder.canonicalize().unwrap_or_default(), BTreeMap::new());
-        visit_files(folder, "", MAX_DEPTH, &mut |path, name| {
+        let filter = filter_name(folder);
+        let prefix = filter.as_ref().map_or(String::new(), |name| format!("{name}/"));
+        visit_files(folder, &prefix, MAX_DEPTH, &mut |path, name| {
             if let Some(name) = name.filter(|_| texts.len() < MAX_FILES) {
                 let read = || load::source(path, load::MAX_KERNEL_BYTES);
-                match require_inside(&root, path).and_then(|()| read()) {
+                match require_inside(&root, path, filter.is_some()).and_then(|()| read()) {
                     Ok(text) if built_in(name) == Some(&text) => {}
                     Ok(text) => drop(texts.insert(name.to_owned(), Ok(text))),
                     // The file was deleted after the folder was listed.
@@ -129,21 +146,15 @@ impl Sources {
         Ok(Ok(changed.map(|(name, text)| (name, Ok(text))).collect()).into())
     }
 
-    /// Returns these files and those of another folder, with `folder` and a slash before their paths.
-    ///
-    /// # Errors
-    /// Returns an error if one of the folders cannot be read.
-    pub fn with_folder(&self, folder: &str, files: &Self) -> Result<Self> {
-        let mut all = self.files()?.clone();
-        let moved = files.files()?.iter().map(|(name, text)| (format!("{folder}/{name}"), text.clone()));
-        all.extend(moved);
-        Ok(Ok(all).into())
-    }
-
     /// Returns true if built-in kernel files are in a folder of this name.
     pub fn has_built_in(folder: &str) -> bool {
         let is_inside = |name: &str| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         EMBEDDED.iter().any(|(name, _)| is_inside(name))
+    }
+
+    /// Returns the paths of the changed files, with their texts or the errors with which they could not be read.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &Result<String>)> {
+        self.0.iter().flatten().map(|(name, text)| (name.as_str(), text))
     }
 
     /// Returns the paths and texts of the changed files, without those that could not be read.
@@ -285,14 +296,27 @@ fn unreadable_error(what: &str, why: &str, hint: &str) -> Error {
     Error { kind: ErrorKind::KernelsUnreadable, ..error }
 }
 
-/// Checks that a header is a file of the folder `root`. Kernels may be links to other places; a header of a folder from elsewhere
-/// must not pass other files to the compiler, which quotes them in its log.
-fn require_inside(root: &Path, path: &Path) -> Result<(), Unread> {
+/// Checks that a header is a file of the folder `root`, and also a kernel if the folder is that of a filter. Other kernels may be
+/// links to other places; a folder from elsewhere must not pass other files to the compiler, which quotes them in its log.
+fn require_inside(root: &Path, path: &Path, is_filter: bool) -> Result<(), Unread> {
     let is_header = path.extension().is_some_and(|ending| ending != "cl");
-    match is_header && path.canonicalize().is_ok_and(|real| !real.starts_with(root)) {
-        true => Err(Unread::WrongKind("It is a link that leaves the folder of kernels.".to_owned())),
+    match (is_header || is_filter) && path.canonicalize().is_ok_and(|real| !real.starts_with(root)) {
+        true => Err(Unread::WrongKind("It is a link that leaves the folder.".to_owned())),
         false => Ok(()),
     }
+}
+
+/// Returns the name of the filter whose folder this is; `None` if it has no `filter.toml`.
+fn filter_name(folder: &Path) -> Option<String> {
+    let path = folder.canonicalize().ok().filter(|path| path.join(DESCRIPTION).exists())?;
+    Some(path.file_name()?.to_string_lossy().into_owned())
+}
+
+/// Returns the folder below which the files of a folder of kernels have their paths: that folder, or the parent of the folder of a
+/// filter.
+pub fn root(folder: &Path) -> PathBuf {
+    let parent = || folder.canonicalize().ok()?.parent().map(Path::to_owned);
+    filter_name(folder).and_then(|_| parent()).unwrap_or_else(|| folder.to_owned())
 }
 
 /// Returns the paths of a folder, its subfolders and its kernel files. Any change of the kernels changes a file or folder with one
@@ -319,10 +343,13 @@ fn visit_files(folder: &Path, prefix: &str, depth: usize, visit: &mut impl FnMut
     }
 }
 
-/// Returns true if the file has the extension of kernels or headers, and is not hidden. Hidden files belong to editors.
+/// Returns true if the file has the extension of kernels or headers and is not hidden, or describes a filter. Hidden files belong to
+/// editors.
 pub fn is_kernel_file(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    !is_hidden && path.extension().is_some_and(|ending| FILE_ENDINGS.iter().any(|known| ending == *known))
+    let is_known = |ending: &OsStr| FILE_ENDINGS.iter().any(|known| ending == *known);
+    !is_hidden && path.extension().is_some_and(is_known)
+        || path.file_name().is_some_and(|name| name == DESCRIPTION)
 }
 
 /// Returns true if a kernel file inside a folder of kernels can have this path, relative to the folder.
@@ -428,7 +455,7 @@ mod tests {
             assert_eq!(sources.text("own.cl").as_deref(), Ok("outside"), "a kernel may be a link");
             for name in ["outer.clh", "folder/x.clh"] {
                 let error = sources.text(name).unwrap_err();
-                assert_eq!(error.why, "It is a link that leaves the folder of kernels.", "{name}");
+                assert_eq!(error.why, "It is a link that leaves the folder.", "{name}");
             }
         }
     }

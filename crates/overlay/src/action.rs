@@ -1,7 +1,7 @@
 //! The actions that the user requests: what keys, buttons and the mouse ask the player to do.
 
 use crate::panels::Panel;
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use video::color::Correction;
 
 /// Identifies a version (the text of the kernels at one save) of the watched folder's kernels.
@@ -18,10 +18,10 @@ pub enum VersionId {
 pub enum Action {
     /// Filter with this variant from the next frame on.
     SetVariant(VariantId),
-    /// Filter with this radius in pixels from the next frame on.
-    SetRadius(u32),
-    /// Change the radius by this many pixels.
-    ChangeRadius(i32),
+    /// Filter with these values of the selected filter's parameters from the next frame on.
+    SetSettings(Settings),
+    /// Change the first parameter of the selected filter, the radius of the box filter, by this many of its steps.
+    ChangeSettings(i32),
     /// Select the variant that is this many places further along the ladder (the list of variants), or back if negative; used
     /// in the talk.
     ChangeVariant(isize),
@@ -189,7 +189,7 @@ pub enum Action {
     RestoreKernels(VersionId),
     /// Write the selected variant's file, as it is in this version of the edited kernels, to the user's own kernel.
     SaveAsOwnKernel(VersionId),
-    /// Save the ladder (the times of all variants at the current radius and size) as CSV, SVG and PNG.
+    /// Save the ladder (the times of all variants with the current settings and size) as CSV, SVG and PNG.
     ExportLadder,
     /// Save the statistics as CSV and JSON.
     ExportStats,
@@ -204,7 +204,7 @@ impl Action {
     pub fn repeats(&self) -> bool {
         matches!(
             self,
-            Self::SeekBy { .. } | Self::ChangeRadius(_) | Self::Step { .. } | Self::ChangeVolume(_)
+            Self::SeekBy { .. } | Self::ChangeSettings(_) | Self::Step { .. } | Self::ChangeVolume(_)
         )
     }
 }

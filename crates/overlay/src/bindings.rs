@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::Action;
 use super::panel_list::COLUMN_PANELS;
 use super::panels::Panel;
-use box_filter::{Group, VariantId};
+use box_filter::{Filter, Group, VariantId};
 
 /// The factor by which `]` multiplies the speed and `[` divides it, as in mpv.
 const SPEED_STEP: f64 = 1.1;
@@ -21,7 +21,7 @@ pub enum Topic {
     Everyday,
     /// Seeking, speed and loops.
     Playing,
-    /// Variants, radius, colour correction and wipe.
+    /// Variants, settings, colour correction and wipe.
     Filter,
     /// Panels, scenes, sizes and fullscreen.
     View,
@@ -76,9 +76,10 @@ fn variant_keys() -> Vec<Binding> {
         let presses = ids.iter().map(|&id| (id.key.to_string(), Action::SetVariant(id))).collect();
         Binding { presses, ..keys(topic, &shown, effect, &[]) }
     };
-    let steps: Vec<VariantId> = Group::Steps.variants().collect();
+    let of = |group| VariantId::built_in().filter(move |id| id.group == group);
+    let steps: Vec<VariantId> = of(Group::Steps).collect();
     let mut rows = vec![row(&[VariantId::OFF], "filter off"), row(&steps, "the steps of the ladder")];
-    let mut others: Vec<VariantId> = Group::Beyond.variants().chain(Group::Others.variants()).collect();
+    let mut others: Vec<VariantId> = of(Group::Beyond).chain(of(Group::Others)).collect();
     others.sort_by_key(|id| id.key);
     for ids in others.chunk_by(|a, b| a.key as u32 + 1 == b.key as u32) {
         let names: Vec<&str> = ids.iter().map(|id| id.name).collect();
@@ -91,8 +92,8 @@ fn variant_keys() -> Vec<Binding> {
 /// All keys with their actions, sorted by group.
 pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
     use Action::{
-        AskForMovie, ChangeMovie, ChangeRadius, ChangeSpeed, ChangeVariant, ChangeVolume, SeekChapter, Step,
-        ToggleKeys, TogglePause, Zoom,
+        AskForMovie, ChangeMovie, ChangeSettings, ChangeSpeed, ChangeVariant, ChangeVolume, SeekChapter,
+        Step, ToggleKeys, TogglePause, Zoom,
     };
     use Topic::{Everyday, Files, Filter, Measure, Playing, View};
     let seek = |seconds| Action::SeekBy { seconds, exact: true };
@@ -114,7 +115,7 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
         ("Shift+Down", seek(-5.0)),
         ("Shift+Up", seek(5.0)),
     ];
-    let radius = [("-", ChangeRadius(-1)), ("=", ChangeRadius(1)), ("+", ChangeRadius(1))];
+    let first_parameter = [("-", ChangeSettings(-1)), ("=", ChangeSettings(1)), ("+", ChangeSettings(1))];
     let wipe = [("w", Action::ToggleWipe), ("x", Action::SwapSides), ("D", Action::ToggleDifference)];
     let step = [(".", Step { back: false }), (",", Step { back: true })];
     let speed = [("[", ChangeSpeed(Some(1.0 / SPEED_STEP))), ("]", ChangeSpeed(Some(SPEED_STEP)))];
@@ -126,7 +127,7 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
         ("Ctrl+0", Zoom(None)),
     ];
     rows.extend([
-        keys(Everyday, "- =", "radius: smaller, larger", &radius),
+        keys(Everyday, "- =", "radius: smaller, larger", &first_parameter),
         keys(Everyday, "Space p", "pause, resume", &[("Space", TogglePause), ("p", TogglePause)]),
         keys(Everyday, "Left Right", "5 seconds back, forward", &arrows),
         keys(Everyday, "w x D", "wipe, swap sides, difference", &wipe),
@@ -181,7 +182,14 @@ pub fn action_of(press: &str, talks: bool) -> Option<Action> {
         let mut presses = BINDINGS.iter().filter(|row| row.talk == talk).flat_map(|row| &row.presses);
         presses.find(|(own, _)| own == press).map(|(_, action)| action.clone())
     };
-    talks.then(|| find(true)).flatten().or_else(|| find(false))
+    let action = talks.then(|| find(true)).flatten().or_else(|| find(false));
+    match action {
+        // The keys of variants are those of the selected filter.
+        Some(Action::SetVariant(id)) if id != VariantId::OFF && Filter::selected().is_some() => {
+            VariantId::all().find(|id| press.chars().eq([id.key])).map(Action::SetVariant)
+        }
+        action => action,
+    }
 }
 
 /// Returns the first key of an action as menus show it, such as `Ctrl E`; empty if the action has no key.

@@ -1,24 +1,15 @@
-//! The controls in the strip along the bottom of the window: radius, menus, and buttons.
+//! The controls in the strip along the bottom of the window: the filter's parameter, menus, and buttons.
 
-use box_filter::MAX_RADIUS;
-use egui::{Popup, Slider};
+use egui::Popup;
 
 use crate::bindings::key_of;
 use crate::devices::DEVICES;
 use crate::open_panels::OpenPanels;
 use crate::panel::ColumnPanel;
 use crate::panel_list::COLUMN_PANELS;
+use crate::parameters;
 use crate::prelude::*;
-use crate::{mouse, words};
 
-/// Width in points of the buttons that change the radius.
-const STEP_BUTTON_WIDTH: f32 = 22.0;
-/// Width in points of the number that shows the radius.
-const VALUE_WIDTH: f32 = 48.0;
-/// Width in points of the word "radius" before its slider.
-const LABEL_WIDTH: f32 = 48.0;
-/// The least and the greatest width of the slider of the radius, in points.
-const SLIDER_WIDTHS: (f32, f32) = (48.0, 110.0);
 /// Width in points of a line of a menu.
 const MENU_LINE_WIDTH: f32 = 190.0;
 /// Text and hover text of the menu's line that moves the column, while the column is at the right.
@@ -35,6 +26,8 @@ pub(crate) struct ControlsState<'a> {
     pub panels: &'a OpenPanels,
     /// True if the column of panels is at the left side of the window.
     pub column_left: bool,
+    /// True if the filter's parameters are in a group above the strip.
+    pub has_group: bool,
 }
 
 /// A line of a menu: its text, its hover text, its action, and true if the part or setting that it switches is on; the line is
@@ -46,7 +39,7 @@ fn button_width(ui: &Ui, text: &str) -> f32 {
     ui.painter().layout_no_wrap(text.to_owned(), theme::words(12.5), theme::TEXT).size().x + 11.0
 }
 
-/// Lays out the radius at the left of `row`, and the buttons at its right.
+/// Lays out the parameter of the selected filter at the left of `row`, and the buttons at its right.
 pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pass) {
     let view = pass.view;
     let (hide, about) = match state.visible {
@@ -75,15 +68,16 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pas
     };
     let needed =
         |buttons: &[MenuButton]| buttons.iter().map(|(_, text, ..)| button_width(ui, text)).sum::<f32>();
-    let least = 2.0 * STEP_BUTTON_WIDTH + VALUE_WIDTH + 20.0;
-    let room = row.width() - least - SLIDER_WIDTHS.0;
+    let room = row.width() - parameters::LEAST_WIDTH;
     while needed(&buttons) > room
         && let Some(lowest) = buttons.iter().filter_map(|(rank, ..)| *rank).min()
     {
         buttons.retain(|(rank, ..)| *rank != Some(lowest));
     }
     let mut left = row.right() - needed(&buttons);
-    show_radius(ui, row.with_max_x(left - 8.0), pass);
+    if !state.has_group {
+        parameters::show_first(ui, row.with_max_x(left - 8.0), pass);
+    }
     for (_, text, hover, (lines, action)) in buttons {
         let rect = row.with_min_x(left).with_max_x(left + button_width(ui, text));
         left = rect.right();
@@ -209,53 +203,4 @@ fn show_menu(
         }
     });
     response.explain(hover);
-}
-
-/// Lays out the radius: its name, buttons, a slider and the value, as far as `room` is wide enough for them.
-fn show_radius(ui: &mut Ui, room: Rect, pass: &mut Pass) {
-    let (view, actions) = (pass.view, &mut pass.actions);
-    let steps = mouse::wheel_steps(ui, room, "radius");
-    if steps != 0 {
-        actions.push(Action::SetRadius(view.radius.saturating_add_signed(steps).min(MAX_RADIUS)));
-    }
-    let mut spare = room.width() - 2.0 * STEP_BUTTON_WIDTH - VALUE_WIDTH - 12.0;
-    let mut x = room.left();
-    let place = |x: f32, width: f32| room.with_min_x(x).with_max_x(x + width);
-    if spare >= LABEL_WIDTH + SLIDER_WIDTHS.0 {
-        let area = place(x, LABEL_WIDTH);
-        ui.words(area.left_center(), Align2::LEFT_CENTER, "Radius", 12.5, theme::TEXT);
-        ui.interact(area, ui.unique_id().with("radius"), Sense::hover()).explain(words::RADIUS);
-        x += LABEL_WIDTH;
-        spare -= LABEL_WIDTH;
-    }
-    let step = |ui: &mut Ui,
-                actions: &mut Vec<Action>,
-                x: f32,
-                (text, name): (&str, &str),
-                enabled: bool,
-                to: u32| {
-        let rect = place(x, STEP_BUTTON_WIDTH);
-        let button = Button::new(RichText::new(text).font(theme::figures(12.5))).min_size(rect.size());
-        ui.add_enabled_ui(enabled, |ui| {
-            let button = ui.put(rect, button).named(Role::Button, name);
-            button.explain(words::RADIUS).on_click(Action::SetRadius(to), actions);
-        });
-    };
-    step(ui, actions, x, ("-", "Smaller radius"), view.radius > 0, view.radius.saturating_sub(1));
-    x += STEP_BUTTON_WIDTH + 4.0;
-    if spare >= SLIDER_WIDTHS.0 {
-        let width = spare.min(SLIDER_WIDTHS.1);
-        ui.spacing_mut().slider_width = width;
-        let mut radius = view.radius.min(MAX_RADIUS);
-        let slider = ui.put(place(x, width), Slider::new(&mut radius, 0..=MAX_RADIUS).show_value(false));
-        if slider.named(Role::Slider, "Radius").explain(words::window_text(view.radius)).changed() {
-            actions.push(Action::SetRadius(radius));
-        }
-        x += width + 4.0;
-    }
-    step(ui, actions, x, ("+", "Larger radius"), view.radius < MAX_RADIUS, view.radius + 1);
-    x += STEP_BUTTON_WIDTH + 7.0;
-    let text = format!("{} px", view.radius);
-    let place = ui.figures(pos2(x, room.center().y), Align2::LEFT_CENTER, &text, 12.5, theme::STRONG);
-    describe::number(ui, place, "Radius of the box", &text);
 }

@@ -1,14 +1,14 @@
 //! Texts that the headline, the line of statistics, the table of stages and the graphs share.
 
 use super::{Busy, View, theme, words};
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use stats::{PlayState, Setting};
 
 /// Returns the progress of the picture that is being filtered if its filter differs from that of the picture on the screen;
 /// `None` otherwise.
 pub(crate) fn pending_filter<'a>(view: &View<'a>) -> Option<&'a Busy> {
-    let shown = view.shown.map(|s| (s.variant, s.radius));
-    view.busy.filter(|busy| shown != Some((busy.variant, busy.radius)))
+    let shown = view.shown.map(|s| (s.variant, s.settings));
+    view.busy.filter(|busy| shown != Some((busy.variant, busy.settings)))
 }
 
 /// Returns the progress of the picture that is being filtered if it is that of [`pending_filter`], or if the filter takes 2 s and
@@ -18,10 +18,10 @@ pub(crate) fn slow_filter<'a>(view: &View<'a>) -> Option<&'a Busy> {
     pending_filter(view).or(view.busy.filter(is_slow))
 }
 
-/// Returns the variant and the radius with which the picture on the screen was filtered; before the first picture, the selected
+/// Returns the variant and the settings with which the picture on the screen was filtered; before the first picture, the selected
 /// ones.
-pub(crate) fn shown_filter(view: &View) -> (VariantId, u32) {
-    view.shown.map_or((view.chosen, view.radius), |s| (s.variant, s.radius))
+pub(crate) fn shown_filter(view: &View) -> (VariantId, Settings) {
+    view.shown.map_or((view.chosen, view.settings), |s| (s.variant, s.settings))
 }
 
 /// The text that is shown in place of the filter's time if the picture differs from the reference.
@@ -35,14 +35,14 @@ pub(crate) fn is_left_out(view: &View) -> bool {
 
 /// Returns the variant that `auto` stands for, if `auto` has filtered the picture on the screen; `None` otherwise.
 pub(crate) fn auto_variant(view: &View) -> Option<VariantId> {
-    let is_auto = view.chosen.is_auto() && shown_filter(view) == (view.chosen, view.radius);
+    let is_auto = view.chosen.is_auto() && shown_filter(view) == (view.chosen, view.settings);
     view.auto.filter(|_| is_auto).map(|auto| auto.variant)
 }
 
 /// Returns a filter's name as texts show it: "fused r=7", "auto (fused) r=7", "flat r=7, version 3", "off". `auto` is the variant
 /// that `auto` stands for, `version` that of edited kernels.
 pub(crate) fn filter_name(
-    (variant, radius): (VariantId, u32),
+    (variant, settings): (VariantId, Settings),
     auto: Option<VariantId>,
     version: Option<u64>,
 ) -> String {
@@ -50,7 +50,21 @@ pub(crate) fn filter_name(
         return variant.to_string();
     }
     let auto = auto.map_or_else(String::new, |auto| format!(" ({auto})"));
-    with_version(format!("{variant}{auto} r={radius}"), version)
+    let name = format!("{variant}{auto} {}", variant.settings_text(settings));
+    with_version(name.trim_end().to_owned(), version)
+}
+
+/// Returns the settings of a variant's filter where there is more room than in a name: "r = 7", "gain = 1.5, side = 3 px".
+pub(crate) fn settings_text(variant: VariantId, settings: Settings) -> String {
+    match variant.opened() {
+        None => format!("r = {}", settings.first()),
+        Some(_) => variant.settings_text(settings),
+    }
+}
+
+/// Returns all variants of the filter to which this variant belongs.
+pub(crate) fn variants_of_filter(variant: VariantId) -> Vec<VariantId> {
+    variant.opened().map_or_else(|| VariantId::all().collect(), |filter| filter.variants().collect())
 }
 
 /// Returns the name of a filter with the version of its edited kernels, if it has one: "flat, version 3".

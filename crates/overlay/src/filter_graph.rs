@@ -1,5 +1,5 @@
 //! The graph of the filter's time over the last seconds, on a logarithmic axis: a line with a step for each frame, interrupted
-//! where the variant, kernels, radius, size or device change, with the median of each segment.
+//! where the variant, kernels, settings, size or device change, with the median of each segment.
 
 use box_filter::VariantId;
 use egui::Rangef;
@@ -120,11 +120,11 @@ impl Graph<'_> {
     /// Returns the text of the segment with this index: the filter's name and the median of its times.
     fn name(&self, n: usize, view: &View) -> String {
         let (segments, segment) = (&self.segments, &self.segments[n]);
-        let Setting { variant, radius, version, device, .. } = segment.setting;
+        let Setting { variant, settings, version, device, .. } = segment.setting;
         // Versions are named as soon as an edited one is on the screen.
         let mut same = segments.iter().map(|s| s.setting).filter(|setting| setting.variant == variant);
         let is_named = same.any(|setting| facts::edited_version(view, &setting).is_some());
-        let mut name = filter_name((variant, radius), None, is_named.then_some(version));
+        let mut name = filter_name((variant, settings), None, is_named.then_some(version));
         // Devices are named where they change.
         let has_changed = segments.windows(2).any(|two| two[0].setting.device != two[1].setting.device);
         if has_changed && let Some(device) = view.recorder.shown.device(device) {
@@ -238,7 +238,7 @@ mod tests {
         let mut stages = [0.0; Stage::ALL.len()];
         stages[Stage::Filter as usize] = ms;
         let mut sample = FrameSample::made_up(f64::from(n) * 0.04, variant, stages);
-        sample.setting.radius = radius;
+        sample.setting.settings = radius.into();
         sample
     }
 
@@ -253,7 +253,7 @@ mod tests {
         let found = segments(recorder.history().iter(), Some(40.0), |_| false);
         let median = |s: &Segment| s.summary.map(|summary| summary.p50);
         let found_settings: Vec<_> =
-            found.iter().map(|s| (s.setting.variant, s.setting.radius, median(s))).collect();
+            found.iter().map(|s| (s.setting.variant, s.setting.settings.first(), median(s))).collect();
         let wanted = [
             (named("flat"), 7, Some(15.0)),
             (named("flat"), 3, Some(8.0)),

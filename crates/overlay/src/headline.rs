@@ -82,11 +82,11 @@ fn draw_movie_and_state(ui: &Ui, row: Rect, view: &View) {
     describe::text(ui, "Movie", at, &text, (12.5, theme::TEXT));
 }
 
-/// Draws the variant and the radius of the picture on the screen, or those of `awaited`, the picture that is being filtered,
+/// Draws the variant and the settings of the picture on the screen, or those of `awaited`, the picture that is being filtered,
 /// and the picture's size.
 fn draw_filter_name(ui: &Ui, inner: Rect, view: &View, awaited: Option<&Busy>) {
     let at = inner.left_top() + vec2(0.0, 36.0);
-    let (variant, radius) = awaited.map_or_else(|| facts::shown_filter(view), |b| (b.variant, b.radius));
+    let (variant, settings) = awaited.map_or_else(|| facts::shown_filter(view), |b| (b.variant, b.settings));
     let mut text = variant.to_string();
     if let Some(auto) = facts::auto_variant(view).filter(|_| awaited.is_none()) {
         text.push_str(&format!(" ({auto})"));
@@ -98,7 +98,7 @@ fn draw_filter_name(ui: &Ui, inner: Rect, view: &View, awaited: Option<&Busy>) {
     let about = match (w, variant == VariantId::OFF) {
         (0, _) => stages::OPENING_TEXT.to_owned(),
         (_, true) => format!("{w} \u{d7} {h}"),
-        (_, false) => format!("r = {radius} \u{b7} {w} \u{d7} {h}"),
+        (_, false) => format!("{} \u{b7} {w} \u{d7} {h}", facts::settings_text(variant, settings)),
     };
     describe::number(ui, name, "Filter", &format!("{text}, {about}"));
     let room = inner.right() - name.right() - 10.0;

@@ -1,7 +1,7 @@
 //! The overlay while it is hidden: the line of statistics for some seconds after a change or while a picture takes long, and
 //! the controls while the mouse is at the lower edge.
 
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 
 use crate::prelude::*;
 use crate::timer::Timer;
@@ -10,9 +10,9 @@ use crate::{line, panel};
 /// Seconds for which the controls stay on the screen after the mouse has moved.
 const CONTROLS_S: f64 = 2.0;
 
-/// The settings whose changes show the line of statistics, except the target of a seek: variant, radius, pause, speed, loop, part
+/// The choices whose changes show the line of statistics, except the target of a seek: variant, settings of its filter, pause, speed, loop, part
 /// that repeats, and colour correction.
-type Settings = (VariantId, u32, bool, f64, String, (Option<f64>, Option<f64>), bool);
+type Choices = (VariantId, Settings, bool, f64, String, (Option<f64>, Option<f64>), bool);
 
 /// The timers of the line of statistics and of the controls, which the hidden overlay shows for a while.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(crate) struct HiddenTimers {
     line: Timer,
     controls: Timer,
     /// The user's settings and the target of a seek in the previous pass; `None` before the first pass.
-    previous: Option<(Settings, Option<f64>)>,
+    previous: Option<(Choices, Option<f64>)>,
     /// True if a setting that the user sees has changed since the previous pass.
     has_changed: bool,
 }
@@ -29,11 +29,11 @@ impl HiddenTimers {
     /// Compares the settings that the user sees with those of the previous pass. Call this in each pass, whether the overlay is
     /// hidden or not.
     pub(crate) fn note_changes(&mut self, view: &View) {
-        let View { chosen, radius, paused, speed, loop_range, target_s, .. } = *view;
+        let View { chosen, settings, paused, speed, loop_range, target_s, .. } = *view;
         let loop_text = view.loop_text.to_owned();
-        let now = (chosen, radius, paused, speed, loop_text, loop_range, view.correction.is_some());
+        let now = (chosen, settings, paused, speed, loop_text, loop_range, view.correction.is_some());
         // The end of a seek is no change.
-        let differs = |(before, target): (Settings, Option<f64>)| {
+        let differs = |(before, target): (Choices, Option<f64>)| {
             now != before || target_s.is_some() && target_s != target
         };
         self.has_changed = self.previous.take().is_some_and(differs);

@@ -7,12 +7,13 @@ use base::error::{Error, Result};
 use base::metadata::Host;
 use base::text::escaped;
 use base::timing::Verdict;
-use box_filter::{VariantId, Work};
+use box_filter::{Settings, VariantId, Work, opened_variants};
 use ladder::compare::{Compared, NoVerdict, compare};
 use ladder::results::{DeviceReport, Report, RowReport, RunReport};
-use stats::{Recorder, Score};
+use stats::{Recorder, Score, settings_from_json};
 
 use crate::device_name::short_names;
+use crate::facts::variants_of_filter;
 use crate::lab::BOX_FILTER;
 use crate::scoreboard::Comparison;
 use crate::view::View;
@@ -28,7 +29,7 @@ pub struct LadderColumn {
     pub title: String,
     /// The origin of the times, for the hover text and for files.
     pub about: String,
-    /// The times, at any radius and size.
+    /// The times, with any settings and size.
     pub(crate) scores: Vec<(VariantId, Score)>,
     /// The index of the device of the window whose times these are, by which the columns are sorted; `None` for a saved run.
     pub(crate) index: Option<usize>,
@@ -38,18 +39,18 @@ pub struct LadderColumn {
     pub verdicts: Verdicts,
 }
 
-/// The verdicts on the times of the window against those of a saved run, at one radius and size.
+/// The verdicts on the times of the window against those of a saved run, with one set of settings and one size.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdicts {
-    /// The radius, and the width and height of the picture.
-    at: (u32, (u32, u32)),
+    /// The settings of the filter, and the width and height of the picture.
+    at: (Settings, (u32, u32)),
     rows: Vec<(VariantId, Result<Compared, NoVerdict>)>,
 }
 
 impl Verdicts {
     /// Returns the sentence on the time of a variant in the window, as in "now 1.32× slower, 1.27 to 1.36", or the reason why
     /// there is no verdict; `None` if the variant was not measured in the window, or not in the saved run.
-    pub fn sentence(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<String> {
+    pub fn sentence(&self, id: VariantId, at: (Settings, (u32, u32))) -> Option<String> {
         Some(match self.of(id, at)? {
             Ok(compared) => match (compared.verdict, compared.changed_kernel) {
                 (Verdict::NoDifferenceShown { .. }, _) => compared.verdict.words(),
@@ -61,7 +62,7 @@ impl Verdicts {
     }
 
     /// Returns the verdict in two or three words, as in "1.3× slower"; `None` if there is none.
-    pub(crate) fn short(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<String> {
+    pub(crate) fn short(&self, id: VariantId, at: (Settings, (u32, u32))) -> Option<String> {
         Some(match self.of(id, at)?.as_ref().ok()?.verdict {
             verdict if verdict.is_too_noisy() => "too noisy".to_owned(),
             Verdict::NoDifferenceShown { .. } => "no difference".to_owned(),
@@ -69,8 +70,8 @@ impl Verdicts {
         })
     }
 
-    /// Returns the verdict on a variant, if these are verdicts at this radius and size.
-    fn of(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<&Result<Compared, NoVerdict>> {
+    /// Returns the verdict on a variant, if these are verdicts with these settings and this size.
+    fn of(&self, id: VariantId, at: (Settings, (u32, u32))) -> Option<&Result<Compared, NoVerdict>> {
         self.rows.iter().find(|(of, _)| *of == id && at == self.at).map(|(_, verdict)| verdict)
     }
 }
@@ -84,7 +85,7 @@ impl LadderColumn {
     ) -> Self {
         let title = device.map_or_else(|| "no OpenCL".to_owned(), |device| short_names(device).0);
         let about = device.map_or_else(|| title.clone(), |device| device.name.clone());
-        let scores = VariantId::all().chain([VariantId::own()]);
+        let scores = VariantId::with_own().chain(opened_variants());
         let scores = scores.filter_map(|id| Some((id, *score(id)?))).collect();
         let index = device.map(|device| device.index);
         Self { title, about, scores, index, ..Self::default() }
@@ -130,30 +131,37 @@ impl LadderColumn {
     }
 
     /// Compares the times of the window, which are saved like a run in `now`, with those of the column, as `clreel compare` does.
-    /// `at` is the radius and the size of the picture. Takes some milliseconds a variant.
-    pub fn compare(&self, now: &Report, at: (u32, (u32, u32))) -> Verdicts {
+    /// `at` has the settings and the size of the picture. Takes some milliseconds a variant.
+    pub fn compare(&self, now: &Report, at: (Settings, (u32, u32))) -> Verdicts {
         let rows = self.saved.iter().flat_map(|saved| compare(saved, now));
         let of_both = rows.filter(|row| row.times.iter().all(Option::is_some));
         let rows = of_both.filter_map(|row| Some((variant(&row.row)?, row.result)));
         Verdicts { at, rows: rows.collect() }
     }
 
-    /// Returns the time of a variant at this radius and size; `None` if it was not measured there.
-    pub(crate) fn score(&self, id: VariantId, (radius, size): (u32, (u32, u32))) -> Option<&Score> {
+    /// Returns the time of a variant with these settings and this size; `None` if it was not measured there.
+    pub(crate) fn score(&self, id: VariantId, (settings, size): (Settings, (u32, u32))) -> Option<&Score> {
         // Of several versions of edited kernels, the last one counts.
-        self.scores.iter().rfind(|(of, score)| *of == id && score.is_at(radius, size)).map(|(_, score)| score)
+        self.scores
+            .iter()
+            .rfind(|(of, score)| *of == id && score.is_at(settings, size))
+            .map(|(_, score)| score)
     }
 
-    /// Returns the baseline of the factors: the first measured kernel of the ladder, `naive` as a rule.
-    fn baseline(&self, at: (u32, (u32, u32))) -> Option<(VariantId, &Score)> {
-        let kernels = VariantId::all().filter(|id| matches!(id.work, Work::Kernels(_)));
+    /// Returns the baseline of the factors: the first measured kernel of the filter to which a variant belongs, `naive` as a rule.
+    fn baseline(&self, id: VariantId, at: (Settings, (u32, u32))) -> Option<(VariantId, &Score)> {
+        let kernels = variants_of_filter(id).into_iter().filter(|id| matches!(id.work, Work::Kernels(_)));
         kernels.filter_map(|id| Some((id, self.score(id, at)?))).next()
     }
 
     /// Returns how many times as fast as the baseline a variant is, as a number and as text, with the baseline; `None` for variants
     /// that other clocks measure, and while too few frames are measured.
-    pub(crate) fn factor(&self, id: VariantId, at: (u32, (u32, u32))) -> Option<(f64, String, VariantId)> {
-        let (base, this) = (self.baseline(at)?, self.score(id, at)?);
+    pub(crate) fn factor(
+        &self,
+        id: VariantId,
+        at: (Settings, (u32, u32)),
+    ) -> Option<(f64, String, VariantId)> {
+        let (base, this) = (self.baseline(id, at)?, self.score(id, at)?);
         let text = matches!(id.work, Work::Kernels(_))
             .then(|| Comparison::between((base.0.name, base.1), (id.name, this)).factor)?;
         Some((base.1.ms / this.ms, text.ok()?, base.0))
@@ -162,7 +170,7 @@ impl LadderColumn {
 
 /// Returns the variant with this name; `None` if there is none.
 fn variant(name: &str) -> Option<VariantId> {
-    VariantId::all().chain([VariantId::own()]).find(|id| id.name == name)
+    VariantId::with_own().chain(opened_variants()).find(|id| id.name == name)
 }
 
 /// Returns the results on a device with one row for each variant of a case: of several versions of edited kernels, the last
@@ -189,7 +197,7 @@ fn score(run: &RunReport, row: &RowReport) -> Option<(VariantId, Score)> {
         interval: (time.p50_low, time.p50_high),
         n: time.n,
         noise: row.noise(),
-        radius: number("radius")?,
+        settings: settings_from_json(id, &run.case)?,
         size: (number("width")?, number("height")?),
         beside: None,
         work: None,

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 
 use base::device::DeviceInfo;
 use base::error::{Error, Result};
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use egui::epaint::TextOptions;
 use egui::epaint::text::Fonts;
 use egui::{Color32, FontDefinitions, Pos2, Rect, pos2, vec2};
-use stats::{Recorder, Score};
+use stats::{Recorder, Score, settings_csv};
 
 use crate::Kernels;
-use crate::facts::with_version;
+use crate::facts::{variants_of_filter, with_version};
 use crate::ladder_column::LadderColumn;
 use crate::scoreboard::{Scale, score_text};
 use crate::theme;
@@ -41,10 +41,12 @@ const INKS: [Color32; 2] = [Color32::from_rgb(31, 35, 40), Color32::from_rgb(89,
 /// The colours of the bars of the first column and of the others.
 const BAR_COLORS: [Color32; 2] = [theme::FILTER, Color32::from_rgb(122, 162, 210)];
 
-/// The ladder at one radius and size, with a column for each device and for the saved run.
+/// The ladder of a filter with one set of settings and one size, with a column for each device and for the saved run.
 pub struct LadderExport {
     title: String,
-    at: (u32, (u32, u32)),
+    /// A variant of the filter.
+    variant: VariantId,
+    at: (Settings, (u32, u32)),
     columns: Vec<LadderColumn>,
     /// The number of columns of this session, which come first; the others are those of the saved run.
     live: usize,
@@ -66,32 +68,43 @@ enum Mark {
 }
 
 impl LadderExport {
-    /// Creates the export of the ladder at a radius and a picture's size: the scores of the device in use and of those that were
+    /// Creates the export of the ladder of the filter of a variant, with these settings and a picture's size: the scores of the device in use and of those that were
     /// used before, with the versions of edited kernels, and the columns of the saved run.
     ///
     /// # Errors
-    /// If nothing was measured at this radius and size.
+    /// If nothing was measured with these settings and this size.
     pub fn new(
         recorder: &Recorder,
         device: Option<&DeviceInfo>,
         (saved, kernels): (&[LadderColumn], &Kernels),
-        at: (u32, (u32, u32)),
+        (variant, settings, size): (VariantId, Settings, (u32, u32)),
     ) -> Result<Self> {
         let now = LadderColumn::of_scores(device, |id| recorder.shown.scores.of(id));
         let is_measured =
-            |column: &LadderColumn| column.scores.iter().any(|(_, score)| score.is_at(at.0, at.1));
+            |column: &LadderColumn| column.scores.iter().any(|(_, score)| score.is_at(settings, size));
         let mut columns: Vec<_> = [now].into_iter().chain(LadderColumn::of_other_devices(recorder)).collect();
         columns.retain(is_measured);
         let live = columns.len();
         columns.extend(saved.iter().filter(|column| is_measured(column)).cloned());
         if columns.is_empty() {
-            let why = format!("No variant was measured at radius {} and this size.", at.0);
+            let why = match variant.opened() {
+                None => format!("No variant was measured at radius {} and this size.", settings.first()),
+                Some(_) => {
+                    format!("No variant was measured at {} and this size.", variant.settings_text(settings))
+                }
+            };
             let hint = "Let the movie play with some variants, such as keys 1 to 5.";
             return Err(Error::new("The ladder could not be exported.", why, hint));
         }
-        let (radius, (width, height)) = at;
-        let title = format!("Box filter, radius {radius}, {width} \u{d7} {height}");
-        Ok(Self { title, at, columns, live, edited: kernels.edited.clone() })
+        let text = match variant.opened() {
+            None => format!("radius {}", settings.first()),
+            Some(_) => variant.settings_text(settings),
+        };
+        let (name, (width, height)) = (&variant.filter().description.name, size);
+        let parts = [name.clone(), text, format!("{width} \u{d7} {height}")];
+        let title = parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", ");
+        let at = (settings, size);
+        Ok(Self { title, variant, at, columns, live, edited: kernels.edited.clone() })
     }
 
     /// Returns the version of edited kernels that a variant runs in the column with this index; `None` for built-in kernels.
@@ -103,17 +116,24 @@ impl LadderExport {
     /// Returns the measured variants of a column, in the order of the ladder.
     fn rows<'c>(&self, column: &'c LadderColumn) -> impl Iterator<Item = (VariantId, &'c Score)> {
         let at = self.at;
-        let mut ids: Vec<VariantId> = VariantId::all().chain([VariantId::own()]).collect();
+        let own = self.variant.opened().is_none().then_some(VariantId::own());
+        let mut ids = variants_of_filter(self.variant);
+        ids.extend(own);
         ids.sort_by_key(|id| id.group as usize);
         ids.into_iter().filter_map(move |id| Some((id, column.score(id, at)?)))
     }
 
     /// Returns the table as CSV: a line for each variant and column. Times are in milliseconds; `low_ms` and `high_ms` are the
-    /// interval of the median; `edited_version` is empty for built-in kernels.
+    /// interval of the median; `edited_version` is empty for built-in kernels. For the filter of a folder, `radius` is empty, and the
+    /// last column has its settings.
     pub fn csv(&self) -> String {
-        let mut csv =
-            "variant,ms,low_ms,high_ms,factor,frames,radius,width,height,device,edited_version\n".to_owned();
-        let (radius, (width, height)) = self.at;
+        let (settings, (width, height)) = self.at;
+        let (radius, last, text) = match self.variant.opened() {
+            None => (settings.first().to_string(), "", String::new()),
+            Some(_) => (String::new(), ",settings", format!(",{}", settings_csv(self.variant, settings))),
+        };
+        let columns = "variant,ms,low_ms,high_ms,factor,frames,radius,width,height,device,edited_version";
+        let mut csv = format!("{columns}{last}\n");
         for (n, column) in self.columns.iter().enumerate() {
             let device = column.about.replace('"', "\"\"");
             for (id, score) in self.rows(column) {
@@ -124,7 +144,7 @@ impl LadderExport {
                 // Writing to a text cannot fail.
                 let _ = writeln!(
                     csv,
-                    "{id},{ms},{low},{high},{factor},{frames},{radius},{width},{height},\"{device}\",{version}"
+                    "{id},{ms},{low},{high},{factor},{frames},{radius},{width},{height},\"{device}\",{version}{text}"
                 );
             }
         }

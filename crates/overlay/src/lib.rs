@@ -41,6 +41,7 @@ mod overlay;
 mod panel;
 mod panel_list;
 mod panels;
+mod parameters;
 mod pass;
 mod path_field;
 mod prelude;

@@ -18,14 +18,18 @@ fn parts(&Pass { view, numbers, .. }: &Pass) -> Vec<(String, Color32)> {
     let awaited = facts::pending_filter(view);
     if let Some(busy) = awaited {
         parts.push((
-            facts::filter_name((busy.variant, busy.radius), None, view.kernels.edited_version(busy.variant)),
+            facts::filter_name(
+                (busy.variant, busy.settings),
+                None,
+                view.kernels.edited_version(busy.variant),
+            ),
             theme::STRONG,
         ));
         parts.push((facts::progress(view, busy), theme::STRONG));
     } else {
-        let (variant, radius) = facts::shown_filter(view);
+        let (variant, settings) = facts::shown_filter(view);
         let (auto, version) = (facts::auto_variant(view), view.kernels.edited_version(variant));
-        parts.push((facts::filter_name((variant, radius), auto, version), theme::STRONG));
+        parts.push((facts::filter_name((variant, settings), auto, version), theme::STRONG));
         if variant != VariantId::OFF {
             parts.push(match facts::is_left_out(view) {
                 true => (facts::NOT_TIMED.to_owned(), theme::WARN),

@@ -18,7 +18,7 @@ use crate::path_field::PathPrompt;
 use crate::prelude::*;
 use crate::strip::Strip;
 use crate::wipe::WipeLine;
-use crate::{code, headline, keys, line, mouse, notices, scopes, scoreboard, strip, talk};
+use crate::{code, headline, keys, line, mouse, notices, parameters, scopes, scoreboard, strip, talk};
 
 /// The state of the overlay, which [`Overlay::show`] lays out once per pass. For keys and clicks, the player calls its methods
 /// and those of its public fields.
@@ -250,6 +250,7 @@ impl Overlay {
             true => layout.docks.with_max_x(layout.docks.left() + width),
             false => layout.docks.with_min_x(layout.docks.right() - width),
         });
+        let (group, free) = parameters::place(layout.free, (!layout.line).then_some(layout.headline), view);
         let [read, other] = describe::COVER_COSTS;
         let parts = [
             (Some(layout.headline), read),
@@ -258,10 +259,11 @@ impl Overlay {
             (layout.graph, other),
             (Some(layout.strip.rect), other),
             (docks, other),
+            (group, other),
         ];
         let parts = parts.into_iter().filter_map(|(part, cost)| Some((part?, cost)));
         describe::set_parts(ui.ctx(), parts.collect());
-        self.wipe_line.show(ui, (window, layout.free), pass);
+        self.wipe_line.show(ui, (window, free), pass);
         if layout.headline.height() >= panel::HEADER_HEIGHT && layout.headline.width() > 60.0 {
             headline::show(ui, (layout.headline, layout.line), pass);
         }
@@ -273,10 +275,10 @@ impl Overlay {
         if let Some(rect) = layout.ladder {
             scoreboard::show(ui, (rect, self.is_folded(Panel::Ladder)), pass);
         }
-        self.show_strip(ui, &layout.strip, pass);
+        self.show_strip(ui, &layout.strip, group, pass);
         self.show_column(ui, layout.docks, column, pass);
         self.panels.unfreeze_on_click(ui, &pass.actions);
-        self.show_notices(ui, layout.free, pass);
+        self.show_notices(ui, free, pass);
     }
 
     /// Returns the width of the column of panels, and true if it is at the left side of `window`; `None` if no panel is open.
@@ -313,7 +315,11 @@ impl Overlay {
             true => room.with_max_x(room.left() + width),
             false => room.with_min_x(room.right() - width),
         });
-        let parts = shows_controls.then_some(strip.rect).into_iter().chain(docks);
+        let (group, free) = match shows_controls {
+            true => parameters::place(free, None, view),
+            false => (None, free),
+        };
+        let parts = shows_controls.then_some(strip.rect).into_iter().chain(docks).chain(group);
         let [_, other] = describe::COVER_COSTS;
         describe::set_parts(ui.ctx(), parts.map(|part| (part, other)).collect());
         self.wipe_line.show(ui, (room, free), pass);
@@ -321,18 +327,23 @@ impl Overlay {
             hidden::draw_line(ui, window, pass);
         }
         if shows_controls {
-            self.show_strip(ui, &strip, pass);
+            self.show_strip(ui, &strip, group, pass);
         }
         self.show_column(ui, room, column, pass);
         self.show_notices(ui, free, pass);
     }
 
-    fn show_strip(&self, ui: &mut Ui, strip: &Strip, pass: &mut Pass) {
+    /// Lays out the strip along the bottom, and the group of the filter's parameters in `group`; `None` if there is none.
+    fn show_strip(&self, ui: &mut Ui, strip: &Strip, group: Option<Rect>, pass: &mut Pass) {
+        if let Some(rect) = group {
+            parameters::show_group(ui, rect, pass);
+        }
         let state = ControlsState {
             visible: self.visible,
             keys_open: self.switches.keys,
             panels: &self.panels,
             column_left: self.column.state.left,
+            has_group: group.is_some(),
         };
         strip::show(ui, strip, &state, pass);
     }

@@ -2,7 +2,7 @@
 //! Without room for this panel, `cells.rs` shows the variants in the strip along the bottom.
 
 use base::timing::noise;
-use box_filter::{Group, VariantId, Work};
+use box_filter::{Group, Settings, VariantId, Work};
 use stats::{Score, Scores};
 
 use crate::ladder_column::{LadderColumn, columns};
@@ -156,19 +156,19 @@ impl<'a> Board<'a> {
         text
     }
 
-    /// Returns the current radius and the size of the picture.
-    fn at(&self) -> (u32, (u32, u32)) {
-        (self.view.radius, self.view.size())
+    /// Returns the current settings and the size of the picture.
+    fn at(&self) -> (Settings, (u32, u32)) {
+        (self.view.settings, self.view.size())
     }
 
-    /// Returns a variant's time at the current radius and size in another column as text.
+    /// Returns a variant's time with the current settings and size in another column as text.
     fn column_text(&self, column: &LadderColumn, row: &VariantRow) -> String {
         let score = column.score(row.id, self.at());
         score.map_or_else(|| theme::UNKNOWN.to_owned(), score_text)
     }
 
     /// Returns how many times as fast as the step before it a variant of the ladder is, and that step's name. Returns `None` if one of
-    /// them has too few times at this radius and size.
+    /// them has too few times with these settings and this size.
     pub(super) fn step_factor(&self, row: &VariantRow) -> Option<(String, String)> {
         let is_step = |other: &&VariantRow| {
             matches!(other.id.work, Work::Kernels(_))
@@ -196,7 +196,7 @@ pub(super) fn draw_bar(painter: &Painter, room: Rect, length: f32, shown: bool) 
     }
 }
 
-/// Returns the last measured filter time of a variant, and the radius or the size at which it was measured as text if these are
+/// Returns the last measured filter time of a variant, and the settings or the size with which it was measured as text if these are
 /// not the current ones; otherwise the reason why there is no time.
 pub(super) fn time_of<'a>(
     board: &Board<'a>,
@@ -207,15 +207,20 @@ pub(super) fn time_of<'a>(
         (_, VariantStatus::Unavailable(_)) => Err("not available".to_owned()),
         // A score may be of a frame that was filtered by the version before.
         _ if view.kernels.differs(Subject::Variant(row.id), None) => Err(facts::NOT_TIMED.to_owned()),
-        (Some(score), _) if score.is_at(view.radius, view.size()) => Ok((score, None)),
-        (Some(score), _) if score.radius == view.radius => {
+        (Some(score), _) if score.is_at(view.settings, view.size()) => Ok((score, None)),
+        (Some(score), _) if score.settings == view.settings => {
             Ok((score, Some(format!("at {} \u{d7} {}", score.size.0, score.size.1))))
         }
-        (Some(score), _) => Ok((score, Some(format!("at r = {}", score.radius)))),
+        (Some(score), _) => Ok((score, Some(other_settings(row.id, score)))),
         (None, _) if row.id == VariantId::OFF => Err(String::new()),
         (None, VariantStatus::Building) => Err("compiling".to_owned()),
         (None, _) => Err("not measured".to_owned()),
     }
+}
+
+/// Returns the settings of a score that are not the current ones as text, as in "at r = 7" or "at gain = 1.5".
+fn other_settings(id: VariantId, score: &Score) -> String {
+    format!("at {}", facts::settings_text(id, score.settings))
 }
 
 /// Returns the time of a score (a measured time) as text, such as "8.45 ms", rounded to its significant digits.
@@ -230,14 +235,27 @@ pub(super) fn variants_by_group<'a>(view: &'a View) -> Vec<&'a VariantRow<'a>> {
     rows
 }
 
+/// Returns the hint that names the keys of the steps.
+fn select_hint(view: &View) -> String {
+    let steps =
+        view.variants.iter().filter(|row| row.id.group == Group::Steps && row.id.key.is_ascii_digit());
+    let keys: Vec<char> = steps.map(|row| row.id.key).collect();
+    match keys[..] {
+        [] => "select a variant".to_owned(),
+        [key] => format!("select a variant: key {key}"),
+        [first, .., last] => format!("select a variant: keys {first} to {last}"),
+    }
+}
+
 /// Lays the panel out in `rect`.
 pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
     let view = pass.view;
     let mut ui = panel::ground(ui, rect, "ladder");
     let head = rect.with_max_y((rect.top() + TITLE_HEIGHT).min(rect.bottom()));
     let inner = head.shrink2(vec2(10.0, 3.0));
-    let comparison =
-        compare(&pass.numbers.scores, (view.radius, view.size()), |id| view.kernels.short_name(id));
+    let comparison = compare(&pass.numbers.scores, (view.chosen, view.settings, view.size()), |id| {
+        view.kernels.short_name(id)
+    });
     let name = comparison.as_ref().map_or("The ladder", |comparison| &comparison.title);
     let can = |row: &VariantRow| {
         row.id.group == Group::Steps && !matches!(row.status, VariantStatus::Unavailable(_))
@@ -252,9 +270,7 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
             (text, size, theme::FILTER)
         }
         Some(Err(progress)) => (progress.clone(), 12.0, theme::WEAK),
-        None if view.variants.iter().any(can) => {
-            ("select a variant: keys 1 to 5".to_owned(), 12.0, theme::WEAK)
-        }
+        None if view.variants.iter().any(can) => (select_hint(view), 12.0, theme::WEAK),
         None => (String::new(), 12.0, theme::WEAK),
     };
     let factor = ui.words(inner.right_center(), Align2::RIGHT_CENTER, text, size, color);
@@ -296,11 +312,11 @@ pub(crate) fn show(ui: &mut Ui, (rect, folded): (Rect, bool), pass: &mut Pass) {
 /// as many sentences as `area` has room for.
 fn show_note(ui: &Ui, area: Rect, view: &View, numbers: &Numbers) {
     let Some(row) = view.variants.iter().find(|row| row.id == view.chosen) else { return };
-    let is_shown = facts::shown_filter(view) == (view.chosen, view.radius);
+    let is_shown = facts::shown_filter(view) == (view.chosen, view.settings);
     let reasons = if is_shown { why::reasons(view, numbers) } else { Vec::new() };
     let auto = view.auto.filter(|_| row.id.is_auto()).map(words::auto_text);
     let edited =
-        view.kernels.edited_version(row.id).map(|version| (words::edited_text(version), theme::WARN));
+        view.kernels.edited_version(row.id).map(|version| (words::edited_text(row.id, version), theme::WARN));
     let said = edited.into_iter().chain([(row.idea.to_owned(), theme::TEXT)]);
     let (mut top, mut all) = (area.top(), Vec::new());
     for (text, color) in said.chain(auto.into_iter().chain(reasons).map(|text| (text, theme::STRONG))) {
@@ -394,7 +410,7 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
     let version = board.view.kernels.edited_version(row.id).map(|version| format!("v{version}"));
     // With the version beside it, the longest name has room in smaller type.
     let size = if version.is_some() { 10.5 } else { 13.5 };
-    let name = ui.words(at, Align2::LEFT_CENTER, row.id.name, size, name_color(row, chosen));
+    let name = ui.words(at, Align2::LEFT_CENTER, row.id.short_name(), size, name_color(row, chosen));
     if let Some(version) = version {
         let at = pos2(name.right() + 2.0, y);
         ui.words(at, Align2::LEFT_CENTER, version, 10.5, theme::WARN);
@@ -458,7 +474,7 @@ fn show_variant_row(ui: &Ui, rect: Rect, board: &Board, row: &VariantRow, action
 pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
     ui.strong(row.id.title);
     if let Some(version) = board.view.kernels.edited_version(row.id) {
-        ui.colored_label(theme::WARN, words::edited_text(version));
+        ui.colored_label(theme::WARN, words::edited_text(row.id, version));
     }
     if let Some(side) = side_text(board.sides(row.id)) {
         ui.weak(format!("On the {side}."));
@@ -471,7 +487,10 @@ pub(super) fn show_hover_text(ui: &mut Ui, board: &Board, row: &VariantRow) {
         let (w, h) = score.size;
         let frames = if score.n == 1 { "1 frame".to_owned() } else { format!("{} frames", score.n) };
         let ms = score_text(score);
-        ui.weak(format!("{ms}: median of {frames}, {w} \u{d7} {h}, r = {}.", score.radius));
+        ui.weak(format!(
+            "{ms}: median of {frames}, {w} \u{d7} {h}, {}.",
+            facts::settings_text(row.id, score.settings)
+        ));
         if let Some((factor, before)) = board.step_factor(row) {
             ui.weak(format!("{factor} as fast as {before}, the step before."));
         }
@@ -537,18 +556,20 @@ impl Comparison {
     }
 }
 
-/// Compares the slowest and the fastest of the kernels with enough frames at this radius and size; if there are not two such
+/// Compares the slowest and the fastest kernels of the chosen filter with enough frames at these settings and this size; if there are not two such
 /// kernels, those of all measured kernels. Returns `None` if no two measured kernels differ in speed. Compares only variants
 /// that do the same work on the same bytes, and whose times are device times: other back ends are measured by other clocks,
 /// `planar` filters other bytes, and `auto` is one of the compared variants under another name.
 fn compare(
     scores: &Scores,
-    (radius, size): (u32, (u32, u32)),
+    (chosen, settings, size): (VariantId, Settings, (u32, u32)),
     name: impl Fn(VariantId) -> String,
 ) -> Option<Comparison> {
-    let kernels = || VariantId::all().filter(|id| matches!(id.work, Work::Kernels(_)));
+    let mut variants = facts::variants_of_filter(chosen);
+    variants.retain(|id| matches!(id.work, Work::Kernels(_)));
+    let kernels = || variants.iter().copied();
     let between = |fewest: usize| {
-        let is_here = |s: &&Score| s.is_at(radius, size) && s.ms > 0.0 && s.n >= fewest;
+        let is_here = |s: &&Score| s.is_at(settings, size) && s.ms > 0.0 && s.n >= fewest;
         let mut measured: Vec<_> =
             kernels().filter_map(|id| Some((id, scores.of(id).filter(is_here)?))).collect();
         measured.sort_by(|a, b| a.1.ms.total_cmp(&b.1.ms));
@@ -562,7 +583,7 @@ fn compare(
     let (mut comparison, slowest, fastest) = between(MIN_FRAMES).or_else(|| between(0))?;
     // The title may change with the next frame of this kernel.
     let awaited = kernels().find_map(|id| {
-        let score = scores.of(id).filter(|score| score.is_at(radius, size) && score.n < MIN_FRAMES)?;
+        let score = scores.of(id).filter(|score| score.is_at(settings, size) && score.n < MIN_FRAMES)?;
         (score.ms > slowest || score.ms > 0.0 && score.ms < fastest).then_some((id, score.n))
     });
     if let Some((id, n)) = awaited {

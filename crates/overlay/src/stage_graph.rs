@@ -90,8 +90,8 @@ pub(crate) fn show_pointed_frame(response: Response, pointed: Option<&FrameSampl
 
 /// Lays out the hover text of a frame: the times of its stages, from the top of its bar down.
 fn show_frame_details(ui: &mut Ui, sample: &FrameSample, view: &View) {
-    let Setting { variant, radius, .. } = sample.setting;
-    ui.strong(filter_name((variant, radius), None, facts::edited_version(view, &sample.setting)));
+    let Setting { variant, settings, .. } = sample.setting;
+    ui.strong(filter_name((variant, settings), None, facts::edited_version(view, &sample.setting)));
     ui.weak("Click to freeze this frame in the timeline.");
     let interval = sample.interval_ms.unwrap_or(f64::NAN);
     ui.spacing_mut().interact_size.y = 14.0;
@@ -239,13 +239,13 @@ fn add_filter_changes(ui: &Ui, axes: &Axes, view: &View, shapes: &mut Vec<Shape>
             continue;
         }
         let x = axes.x(begin_s(sample, view.budget_ms));
-        // A drag of the slider changes the radius with every frame: one mark for all of them.
+        // A drag of the slider changes the settings with every frame: one mark for all of them.
         if names.last().is_some_and(|last| x - last.0 < 12.0) {
             names.pop();
         }
         names.push((
             x,
-            filter_name((setting.variant, setting.radius), None, facts::edited_version(view, &setting)),
+            filter_name((setting.variant, setting.settings), None, facts::edited_version(view, &setting)),
         ));
     }
     for n in 0..names.len() {

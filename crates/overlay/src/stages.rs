@@ -57,8 +57,13 @@ fn show_facts(ui: &mut Ui, pass: &mut Pass) {
     if let Some(auto) = view.auto.filter(|_| view.chosen.is_auto()) {
         hover.push_str(&format!("\n{}", words::auto_text(auto)));
     }
-    hover.push_str(&format!("\n{}", words::window_text(view.radius)));
-    let variant = format!("{}, radius {}", view.chosen, view.radius);
+    hover.push_str(&format!("\n{}", words::filter_text(view.chosen, view.settings)));
+    let settings = match view.chosen.opened() {
+        None => format!("radius {}", view.settings.first()),
+        Some(_) => view.chosen.settings_text(view.settings),
+    };
+    let settings = if settings.is_empty() { settings } else { format!(", {settings}") };
+    let variant = format!("{}{settings}", view.chosen);
     show_fact(ui, "Variant", (&variant, theme::TEXT), &hover);
     let movie = view.movie;
     let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));

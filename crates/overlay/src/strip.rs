@@ -1,5 +1,5 @@
-//! The strip along the bottom of the window, with the variants if their panel has no room, the seek bar, the radius and the
-//! buttons; and the graph above the strip.
+//! The strip along the bottom of the window, with the variants if their panel has no room, the seek bar, the filter's
+//! parameter and the buttons; and the graph above the strip.
 
 use crate::cells::CellDetail;
 use crate::controls::{self, ControlsState};
@@ -22,7 +22,7 @@ pub(crate) struct Strip {
     pub cells: Option<(Rect, CellDetail)>,
     /// The row of the strip with the seek bar.
     pub seek: Rect,
-    /// The row of the strip with the radius and the buttons.
+    /// The row of the strip with the filter's parameter and the buttons.
     pub controls: Rect,
 }
 
@@ -34,7 +34,7 @@ impl Strip {
         let (pad, gap) = if detail == CellDetail::Tight { (5.0, 3.0) } else { (STRIP_PADDING, 6.0) };
         let width = (window.width() - 2.0 * pad).max(0.0);
         let cells = cells.map_or(0.0, |count| cells::height_in(width, count, detail) + gap);
-        // In a wide window, the radius and the buttons are next to the seek bar.
+        // In a wide window, the filter's parameter and the buttons are next to the seek bar.
         let one_row = width >= 1120.0;
         let rows = if one_row { theme::CONTROL } else { theme::CONTROL + gap + seekbar::HEIGHT };
         let height = (cells + rows + 2.0 * pad).min(window.height());
@@ -43,7 +43,7 @@ impl Strip {
         let bottom = inner.with_min_y(inner.bottom() - theme::CONTROL);
         let (seek, controls) = match one_row {
             true => {
-                // Width in points of the radius and the buttons.
+                // Width in points of the filter's parameter and the buttons.
                 let middle = bottom.right() - 520.0;
                 (bottom.with_max_x(middle - 22.0), bottom.with_min_x(middle))
             }

@@ -12,7 +12,7 @@ use crate::prelude::*;
 use crate::scoreboard::{self, Board, Comparison};
 use crate::{Subject, VariantRow, VariantStatus, code, device_name, facts, panel, words};
 
-/// Height of the line over the bars, with the radius, the picture's size and the device.
+/// Height of the line over the bars, with the settings, the picture's size and the device.
 const HEAD_HEIGHT: f32 = 40.0;
 /// Height of a row of the panel of bars.
 const ROW_HEIGHT: f32 = 46.0;
@@ -109,7 +109,7 @@ pub(crate) fn show(ui: &mut Ui, places: &Places, pass: &mut Pass) {
 }
 
 impl Talk<'_> {
-    /// Returns the score (measured time) of a variant at the selected radius and the size of the picture; `None` if it was not
+    /// Returns the score (measured time) of a variant with the selected settings and the size of the picture; `None` if it was not
     /// measured there.
     fn score(&self, row: &VariantRow) -> Option<&Score> {
         match scoreboard::time_of(&self.board, row) {
@@ -127,10 +127,12 @@ impl Talk<'_> {
             || facts::without_device(view).0.to_owned(),
             |device| device_name::short_names(device).0,
         );
-        let about = format!("r = {} \u{b7} {width} \u{d7} {height} \u{b7} {device}", view.radius);
+        let about = facts::settings_text(view.chosen, view.settings);
+        let about = format!("{about} \u{b7} {width} \u{d7} {height} \u{b7} {device}");
+        let about = about.trim_start_matches(" \u{b7} ");
         let at = rect.left_top() + vec2(PADDING, HEAD_HEIGHT / 2.0) * unit;
         let at = (at, Align2::LEFT_CENTER, rect.width() - 2.0 * PADDING * unit);
-        describe::text(&ui, "Measured at", at, &about, (18.0 * unit, theme::TEXT));
+        describe::text(&ui, "Measured at", at, about, (18.0 * unit, theme::TEXT));
         let mut top = rect.top() + HEAD_HEIGHT * unit;
         let height =
             ((rect.bottom() - theme::GAP * unit - top) / self.rows.len() as f32).min(ROW_HEIGHT * unit);
@@ -223,7 +225,7 @@ impl Talk<'_> {
         let mut room = inner.with_min_y((title + idea - inner.top()).min(inner.bottom()));
         if let Some(version) = view.kernels.edited_version(row.id) {
             let at = inner.right_bottom() + vec2(0.0, 8.0 * unit);
-            let text = words::edited_text(version);
+            let text = words::edited_text(row.id, version);
             let text = ui.words(at, Align2::RIGHT_BOTTOM, text, 20.0 * unit, theme::WARN);
             room = room.with_max_y(text.top().max(room.top()));
         }

@@ -7,7 +7,7 @@ use base::device::{ClockSnapshot, ClockState, DeviceInfo};
 use base::error::Error;
 use base::text;
 use base::timing::CpuReading;
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use egui::{Rect, Ui, pos2, vec2};
 use stats::{AutoChoice, Difference, PlayState, Readings, Recorder, Request, Sharing};
 use video::color::Correction;
@@ -23,8 +23,8 @@ use crate::{
 pub struct ShownFilter {
     /// The variant.
     pub variant: VariantId,
-    /// The radius in pixels.
-    pub radius: u32,
+    /// The values of the filter's parameters.
+    pub settings: Settings,
     /// The picture's width and height in pixels.
     pub size: (u32, u32),
 }
@@ -181,8 +181,10 @@ pub struct View<'a> {
     pub variants: &'a [VariantRow<'a>],
     /// The selected variant; the picture on the screen may still be filtered by another variant.
     pub chosen: VariantId,
-    /// The selected radius in pixels.
-    pub radius: u32,
+    /// The values of the selected filter's parameters.
+    pub settings: Settings,
+    /// The last selected radius of the box filter in pixels.
+    pub box_radius: u32,
     /// True if the movie is paused.
     pub paused: bool,
     /// True if frames are presented as fast as possible instead of by their time stamps.

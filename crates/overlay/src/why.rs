@@ -72,15 +72,15 @@ pub(crate) fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     for sentence in reasons(view, numbers) {
         paragraph(ui, &sentence, theme::STRONG);
     }
-    // A dot for each variant that was measured at the radius and size on the screen.
+    // A dot for each variant that was measured with the settings and size on the screen.
     let dot = |row: &VariantRow| {
-        let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.radius, view.size()))?;
+        let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.settings, view.size()))?;
         Some((row.id.key, Dot::new(row.id.name, score.work?, score.ms)?))
     };
     let (keys, dots): (Vec<char>, _) = view.variants.iter().filter_map(dot).unzip();
     show_roofline(ui, &Roofline::new(peaks, dots), &keys);
     let is_uncounted = |row: &&VariantRow| {
-        let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.radius, view.size()));
+        let score = numbers.scores.of(row.id).filter(|score| score.is_at(view.settings, view.size()));
         score.is_some() && !keys.contains(&row.id.key)
     };
     let uncounted: Vec<&str> = view.variants.iter().filter(is_uncounted).map(|row| row.id.name).collect();
@@ -108,7 +108,7 @@ fn sampler_sentence(view: &View, numbers: &Numbers) -> Option<String> {
     let timed = |at: usize| {
         let row = view.variants.get(at)?;
         let has_sampler = row.id.kernels(kind)?.has_sampler();
-        let score = numbers.scores.of(row.id).filter(|score| score.is_at(shown.radius, shown.size))?;
+        let score = numbers.scores.of(row.id).filter(|score| score.is_at(shown.settings, shown.size))?;
         (score.work == Some(work)).then_some((has_sampler, row.id, score))
     };
     let at = view.variants.iter().position(|row| row.id == shown.variant)?;

@@ -199,7 +199,7 @@ fn label_texts(
         let is_same = right.version.is_some() && request.variant == right.variant;
         let running = kernels.running.filter(|_| side == 0 && is_same);
         let version = request.version.or(running).or_else(|| kernels.edited_version(request.variant));
-        let mut text = facts::filter_name((request.variant, request.radius), None, version);
+        let mut text = facts::filter_name((request.variant, request.settings), None, version);
         if request.measurements.levels {
             text.push_str(", auto-levels");
         }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use base::device::{ClockSnapshot, DeviceInfo};
 use base::timing::Noise;
-use box_filter::{VariantId, join_ids};
+use box_filter::{Settings, VariantId, join_ids};
 use compute::BackEnd;
 use stats::{AutoChoice, Sharing, Stage, Summary};
 
@@ -100,8 +100,9 @@ pub(crate) fn stage_text(stage: Stage, parallel: Option<Summary>) -> String {
 }
 
 /// Returns a text for a variant that runs this version of edited kernels.
-pub(crate) fn edited_text(version: u64) -> String {
-    format!("Edited: version {version}. The idea is that of the built-in kernel.")
+pub(crate) fn edited_text(id: VariantId, version: u64) -> String {
+    let idea = if id.opened().is_some() { "before the edit" } else { "of the built-in kernel" };
+    format!("Edited: version {version}. The idea is that {idea}.")
 }
 
 /// Returns a sentence that names the variant and the parameters that `auto` uses: "For this size and radius, auto uses fused
@@ -249,8 +250,12 @@ pub(crate) const REPAINT: &str = "Time between repaints of the window, with or w
 /// The hover text of the radius.
 pub(crate) const RADIUS: &str = "Radius of the box in pixels (-, =)";
 
-/// Returns a sentence that defines the box of the filter with this radius: the pixels whose mean it computes.
-pub(crate) fn window_text(radius: u32) -> String {
-    let side = 2 * u64::from(radius) + 1;
+/// Returns a sentence on the effect of the filter to which a variant belongs: for the box filter, the pixels whose mean it
+/// computes at its radius.
+pub(crate) fn filter_text(variant: VariantId, settings: Settings) -> String {
+    if let Some(filter) = variant.opened() {
+        return filter.description.sentence.clone();
+    }
+    let side = 2 * u64::from(settings.first()) + 1;
     format!("Each pixel is the mean of {side} \u{d7} {side} = {} pixels.", side * side)
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::{ClothTimes, FrameSample, GL_NAMES, Stage};
+use super::{ClothTimes, FrameSample, GL_NAMES, Setting, Stage, settings_csv, settings_json};
 
 /// A presented frame whose values are written as one row of the statistics.
 pub(super) struct Row<'a> {
@@ -19,6 +19,10 @@ enum Cell {
     /// A number, and how many digits are written after the decimal point: no more than the precision of the clock justifies.
     Number(f64, usize),
     Other(Value),
+    /// The settings of a filter of a folder, in JSON and in CSV.
+    Settings(Value, String),
+    /// A value that CSV has as an empty cell, and JSON not at all.
+    Absent,
 }
 
 impl Cell {
@@ -35,23 +39,30 @@ impl Cell {
     fn csv(self) -> String {
         match self {
             Self::Number(value, digits) => format!("{value:.digits$}"),
-            Self::Other(Value::Null) => String::new(),
+            Self::Other(Value::Null) | Self::Absent => String::new(),
+            // Texts have a comma if a filter has several parameters.
+            Self::Other(Value::String(text)) if text.contains([',', '"']) => {
+                format!("\"{}\"", text.replace('"', "\"\""))
+            }
             Self::Other(Value::String(text)) => text,
             Self::Other(Value::Array(words)) => {
                 words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
             }
+            Self::Settings(_, text) => text,
             Self::Other(value) => value.to_string(),
         }
     }
 
-    fn json(self) -> Value {
-        match self {
+    /// Returns the value in JSON; `None` if JSON does not have it.
+    fn json(self) -> Option<Value> {
+        Some(match self {
             Self::Number(value, digits) => {
                 let per_unit = 10f64.powi(digits as i32);
                 ((value * per_unit).round() / per_unit).into()
             }
-            Self::Other(value) => value,
-        }
+            Self::Other(value) | Self::Settings(value, _) => value,
+            Self::Absent => return None,
+        })
     }
 }
 
@@ -124,7 +135,7 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
             "filter",
             vec![
                 column("variant", |r| other(r.sample.setting.variant.name)),
-                column("radius", |r| other(r.sample.setting.radius)),
+                column("radius", |r| settings("radius", r)),
             ],
         ),
         group(
@@ -183,12 +194,36 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
             "ms by which the picture was presented later than its sound was heard; empty without sound",
             vec![column("sound_lag", |r| Cell::measured(r.sample.sound_lag_ms))],
         ),
+        group(
+            "settings of a [filter of a folder](filters.md) instead of `radius`, as in `gain=1.5 side=3`, in JSON an object; only for such filters",
+            vec![column(SETTINGS, |r| settings(SETTINGS, r))],
+        ),
     ]
 });
 
-/// Returns the names of the columns in CSV.
-pub(super) fn csv_header() -> String {
-    let names = GROUPS.iter().flat_map(|Group { object, columns, .. }| {
+/// The name of the column of the settings of filters of folders.
+const SETTINGS: &str = "settings";
+
+/// Creates the cell of the settings in the column with this name, which is that of the box filter or that of filters of folders.
+fn settings(name: &str, row: &Row<'_>) -> Cell {
+    let Setting { variant, settings, .. } = row.sample.setting;
+    let (key, value) = settings_json(variant, settings);
+    match value {
+        _ if key != name => Cell::Absent,
+        Value::Object(_) => Cell::Settings(value, settings_csv(variant, settings)),
+        value => other(value),
+    }
+}
+
+/// Returns the groups of columns in CSV. The last one, with the settings, is left out unless `has_settings` is true.
+fn csv_groups(has_settings: bool) -> &'static [Group] {
+    let count = GROUPS.len() - usize::from(!has_settings);
+    &GROUPS[..count]
+}
+
+/// Returns the names of the columns in CSV, with that of the settings if `has_settings` is true.
+pub(super) fn csv_header(has_settings: bool) -> String {
+    let names = csv_groups(has_settings).iter().flat_map(|Group { object, columns, .. }| {
         columns.iter().map(move |Column { name, .. }| match object.is_empty() {
             true => (*name).to_owned(),
             false => format!("{object}_{name}"),
@@ -197,9 +232,9 @@ pub(super) fn csv_header() -> String {
     names.collect::<Vec<_>>().join(",")
 }
 
-/// Returns a row of CSV.
-pub(super) fn csv(row: &Row<'_>) -> String {
-    let columns = GROUPS.iter().flat_map(|group| &group.columns);
+/// Returns a row of CSV, with the settings if `has_settings` is true.
+pub(super) fn csv(row: &Row<'_>, has_settings: bool) -> String {
+    let columns = csv_groups(has_settings).iter().flat_map(|group| &group.columns);
     columns.map(|column| (column.read)(row).csv()).collect::<Vec<_>>().join(",")
 }
 
@@ -207,7 +242,8 @@ pub(super) fn csv(row: &Row<'_>) -> String {
 pub(super) fn json(row: &Row<'_>) -> Value {
     let mut fields = Map::new();
     for group in GROUPS.iter() {
-        let values = group.columns.iter().map(|column| (column.name.to_owned(), (column.read)(row).json()));
+        let value = |column: &Column| Some((column.name.to_owned(), (column.read)(row).json()?));
+        let values = group.columns.iter().filter_map(value);
         if group.object.is_empty() {
             fields.extend(values);
         } else {

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::columns::{self, Row};
-use super::{FrameSample, Recorder, Setting, Stage, summary};
+use super::{FrameSample, Recorder, Setting, Stage, settings_json, summary};
 use base::device::{ClockState, DeviceInfo};
 use base::error::{Error, Result};
 use base::metadata::Metadata;
@@ -18,7 +18,7 @@ use base::save;
 use base::text::escaped;
 use base::timing::noise::Noisy;
 use base::timing::{Noise, Series};
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use compute::KernelFile;
 
 /// The kernel source file from which a version of a variant was built, for the metadata of written files.
@@ -69,10 +69,9 @@ pub struct ExportContext {
     pub sharing: String,
     /// The reason for copying frames; empty if textures are shared.
     pub sharing_reason: String,
-    /// The chosen variant at the end of the run.
-    pub variant: VariantId,
-    /// The chosen radius at the end of the run, in pixels.
-    pub radius: u32,
+    /// The chosen variant at the end of the run, with the values of its filter's parameters.
+    #[serde(flatten, serialize_with = "serialize_filter")]
+    pub filter: (VariantId, Settings),
     /// True if frames were presented as fast as they were filtered, instead of at their timestamps.
     pub unpaced: bool,
 }
@@ -100,8 +99,7 @@ impl ExportContext {
             gl_renderer: "renderer".into(),
             sharing: "copy".into(),
             sharing_reason: "no device".into(),
-            variant: VariantId::OFF,
-            radius: 7,
+            filter: (VariantId::OFF, 7.into()),
             unpaced: false,
         }
     }
@@ -112,7 +110,7 @@ impl ExportContext {
 /// A CSV file has lines of metadata, which begin with `#`, and one row for each presented frame. A JSON file has the same rows,
 /// preceded by counters and by [`Series`] of the times. [`columns`] defines the columns. Summaries leave out the intervals of
 /// frames whose setting has just changed, because they consist mostly of waiting. `settings` has the statistics for each
-/// combination of variant, radius, size, device, second side and version of edited kernels; its `noisy` is the reason why the
+/// combination of variant, settings of its filter, size, device, second side and version of edited kernels; its `noisy` is the reason why the
 /// filter times (for `off` the intervals) are not reliable to the last digit, or false. The file appears under its name only
 /// when it is complete.
 ///
@@ -134,7 +132,8 @@ pub fn export(path: &Path, recorder: &Recorder, context: &ExportContext) -> Resu
     save::atomically(path, |out| write(out, recorder, context))
 }
 
-/// Writes the metadata of a run as lines of CSV that begin with `#`, and the statistics of the presented frames, a row for each frame.
+/// Writes the metadata of a run as lines of CSV that begin with `#`, and the statistics of the presented frames, a row for each
+/// frame. The column of the settings is left out unless a filter of a folder has filtered a frame.
 fn write_csv(out: &mut dyn Write, recorder: &Recorder, c: &ExportContext) -> io::Result<()> {
     let Metadata { program, date, host } = &c.metadata;
     let mut facts = vec![
@@ -156,8 +155,9 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, c: &ExportContext) -> io:
     }
     // A name with a line break must not begin a row.
     facts.iter().try_for_each(|(name, text)| writeln!(out, "# {name}: {}", escaped(text)))?;
-    writeln!(out, "{}", columns::csv_header())?;
-    rows(recorder).try_for_each(|row| writeln!(out, "{}", columns::csv(&row)))
+    let has_settings = recorder.frames().iter().any(|sample| sample.setting.variant.opened().is_some());
+    writeln!(out, "{}", columns::csv_header(has_settings))?;
+    rows(recorder).try_for_each(|row| writeln!(out, "{}", columns::csv(&row, has_settings)))
 }
 
 /// Returns the recorded frames as rows, each with its number, and true if its setting differs from that of the previous frame.
@@ -240,6 +240,19 @@ fn serialize_clock<S: Serializer>(clock: &ClockState, serializer: S) -> Result<S
     map.end()
 }
 
+/// Writes the variant's id and the settings of its filter. Those of the filter of a folder have a key of their own, since the
+/// document's `settings` are the statistics for each setting.
+fn serialize_filter<S: Serializer>(
+    (variant, settings): &(VariantId, Settings),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let (key, value) = settings_json(*variant, *settings);
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("variant", variant)?;
+    map.serialize_entry(if value.is_object() { "variant_settings" } else { key }, &value)?;
+    map.end()
+}
+
 /// Writes one row for each frame that the recorder has kept.
 fn serialize_rows<S: Serializer>(recorder: &&Recorder, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(rows(recorder).map(|row| columns::json(&row)))
@@ -268,9 +281,10 @@ fn setting_row(of: &Setting, frames: &[(&FrameSample, bool)]) -> Value {
     let measured = if of.variant == VariantId::OFF { interval_ms } else { filter() };
     let others = summary::mean_others_share(frames.iter().map(|(sample, _)| *sample));
     let noise = measured.and_then(|measured| Noise::of(&measured, others));
+    let (key, value) = settings_json(of.variant, of.settings);
     json!({
         "variant": of.variant.name,
-        "radius": of.radius,
+        key: value,
         "width": of.size.0,
         "height": of.size.1,
         "device_changes": of.device,

@@ -19,6 +19,7 @@ mod readings;
 pub mod recorder;
 mod request;
 pub mod scores;
+mod settings;
 mod sharing;
 mod shown;
 pub mod summary;
@@ -34,6 +35,7 @@ pub use readings::{BLOCK, COUNTS, LEVELS, Readings, STRIPS, case, ends, stretch}
 pub use recorder::Recorder;
 pub use request::{KernelsId, Measurements, Request, Stages};
 pub use scores::{Score, Scores};
+pub use settings::{settings_csv, settings_from_json, settings_json};
 pub use sharing::Sharing;
 pub use shown::ShownFrames;
 pub use summary::Summary;
@@ -41,7 +43,7 @@ pub use timeline::{Lane, Span, Timeline};
 pub use trace::write_trace;
 pub use variants::{AutoChoice, Busy, VariantStatus};
 
-use box_filter::{Config, VariantId};
+use box_filter::{Config, Settings, VariantId};
 use compute::work::KernelWork;
 
 named_values! {
@@ -158,7 +160,7 @@ impl FrameSample {
             sound_lag_ms: None,
             setting: Setting {
                 variant,
-                radius: 7,
+                settings: 7.into(),
                 size: (1280, 720),
                 device: 0,
                 version: 1,
@@ -191,8 +193,8 @@ pub struct FilterWork {
 pub struct Setting {
     /// The variant that filters the frame.
     pub variant: VariantId,
-    /// The radius of the filter, in pixels.
-    pub radius: u32,
+    /// The values of the filter's parameters.
+    pub settings: Settings,
     /// The picture's width and height in pixels.
     pub size: (u32, u32),
     /// The number of changes of the OpenCL device before the frame was filtered.
@@ -214,7 +216,7 @@ impl Setting {
 
     /// Returns the filter of the wipe's second side as text, such as "flat r=7"; `None` without a wipe.
     pub fn second_side_text(&self) -> Option<String> {
-        self.beside.map(|beside| Request::new(beside.variant, beside.radius).to_string())
+        self.beside.map(|beside| Request::new(beside.variant, beside.settings).to_string())
     }
 }
 
@@ -223,8 +225,8 @@ impl Setting {
 pub struct SecondSetting {
     /// The variant that filtered the second side.
     pub variant: VariantId,
-    /// The radius of the second side's filter, in pixels.
-    pub radius: u32,
+    /// The values of the parameters of the second side's filter.
+    pub settings: Settings,
     /// True if the pictures on the two sides of the wipe were compared with each other, to show a map of their differences.
     pub compared: bool,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{FilterWork, Span, Stage, StageTimes};
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use video::color::Correction;
 
 /// A variant and the version number of its edited kernels; `None` for the version in use.
@@ -27,8 +27,8 @@ pub struct Request {
     pub variant: VariantId,
     /// The version number of the variant's edited kernels; `None` for the version in use.
     pub version: Option<u64>,
-    /// The filter's radius in pixels.
-    pub radius: u32,
+    /// The values of the filter's parameters.
+    pub settings: Settings,
     /// The colour correction; `None` if colours are not corrected.
     pub correction: Option<Correction>,
     /// The measurements after the filter.
@@ -37,15 +37,16 @@ pub struct Request {
 
 impl Request {
     /// Creates a request that filters with the version of the kernels in use, without colour correction and measurements.
-    pub fn new(variant: VariantId, radius: u32) -> Self {
-        Self { variant, version: None, radius, correction: None, measurements: Measurements::default() }
+    pub fn new(variant: VariantId, settings: impl Into<Settings>) -> Self {
+        let settings = settings.into();
+        Self { variant, version: None, settings, correction: None, measurements: Measurements::default() }
     }
 
     /// Returns true if this request and `other` produce the same picture of a frame. Measurements for the scopes are not
     /// compared, because they do not change the picture.
     pub fn makes_same_picture(&self, other: &Self) -> bool {
         self.kernels() == other.kernels()
-            && (self.radius == other.radius || self.variant == VariantId::OFF)
+            && (self.settings == other.settings || self.variant == VariantId::OFF)
             && self.correction == other.correction
             && self.measurements.levels == other.measurements.levels
     }
@@ -61,12 +62,14 @@ impl Request {
     }
 }
 
-/// Writes the filter in short, as in "flat r=7".
+/// Writes the filter in short, as in "flat r=7" or "sobel/plain gain = 1.5".
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.variant == VariantId::OFF {
             true => write!(f, "{}", self.variant),
-            false => write!(f, "{} r={}", self.variant, self.radius),
+            false => f.write_str(
+                format!("{} {}", self.variant, self.variant.settings_text(self.settings)).trim_end(),
+            ),
         }
     }
 }

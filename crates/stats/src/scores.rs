@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use super::summary::mean_others_share;
 use super::{FrameSample, SecondSetting, Setting};
 use base::timing::{Noise, noise};
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use compute::work::WorkTotals;
 
-/// The number of measured frames from which a variant that is chosen again at the same radius and size gets a new score. Until
+/// The number of measured frames from which a variant that is chosen again at the same settings and size gets a new score. Until
 /// then the old score stays, because the first frame finds cold caches.
 const MIN_FRAMES: usize = 3;
 
@@ -23,8 +23,8 @@ pub struct Score {
     pub n: usize,
     /// The reason why the last digits of the time are not reliable; `None` if they are.
     pub noise: Option<Noise>,
-    /// The radius at which the time was measured, in pixels.
-    pub radius: u32,
+    /// The values of the filter's parameters with which the time was measured.
+    pub settings: Settings,
     /// The width and height of the pictures that were measured, in pixels.
     pub size: (u32, u32),
     /// The filter of the second side of a wipe during the measurement; `None` without a wipe. Both sides share the machine and
@@ -35,9 +35,9 @@ pub struct Score {
 }
 
 impl Score {
-    /// Returns true if the score was measured at this radius and picture size.
-    pub fn is_at(&self, radius: u32, size: (u32, u32)) -> bool {
-        (self.radius, self.size) == (radius, size)
+    /// Returns true if the score was measured with these settings of the filter and this picture size.
+    pub fn is_at(&self, settings: impl Into<Settings>, size: (u32, u32)) -> bool {
+        (self.settings, self.size) == (settings.into(), size)
     }
 }
 
@@ -64,7 +64,7 @@ impl Scores {
         setting: &Setting,
         mut frames: impl DoubleEndedIterator<Item = &'f FrameSample> + Clone,
     ) {
-        let Setting { variant, radius, size, version, beside, .. } = *setting;
+        let Setting { variant, settings, size, version, beside, .. } = *setting;
         if variant == VariantId::OFF || self.left_out.contains(&(variant, version)) {
             return;
         }
@@ -88,8 +88,8 @@ impl Scores {
         let noise = Noise::from_percentiles((ms, p95), interval, n, others);
         let work =
             frames.next_back().and_then(|last| Some(last.stages.work.as_ref()?.work.as_ref()?.totals()));
-        let new = Score { ms, interval, n, noise, radius, size, beside, work };
-        let is_kept = |old: &Score| old.is_at(radius, size) && n < MIN_FRAMES.min(old.n);
+        let new = Score { ms, interval, n, noise, settings, size, beside, work };
+        let is_kept = |old: &Score| old.is_at(settings, size) && n < MIN_FRAMES.min(old.n);
         if !self.scores.get(&variant).is_some_and(is_kept) {
             self.scores.insert(variant, new);
         }

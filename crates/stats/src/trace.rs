@@ -43,12 +43,13 @@ const RECORDING_COST: &str = "What recording took all threads together, from bef
 /// the frame's number among the presented frames.
 pub fn frame_events(number: u64, sample: &FrameSample) -> Vec<Event> {
     let is_gl = |variant: VariantId| variant.back_end() == BackEnd::Glsl;
-    let Setting { variant, radius, version, beside, .. } = sample.setting;
+    let Setting { variant, settings, version, beside, .. } = sample.setting;
     let spans = &sample.stages.spans;
     let mut events = Vec::with_capacity(spans.len() + 2);
     if let Some((from, to)) = extent(spans.iter()) {
         let late = if sample.late { ", late" } else { "" };
-        let told = format!("{variant} r={radius}, at {:.3} s{late}", sample.pts);
+        let filter = format!("{variant} {}", variant.settings_text(settings));
+        let told = format!("{}, at {:.3} s{late}", filter.trim_end(), sample.pts);
         events.push(Event::span(Track::Frames, "frame", from, to).with(told));
         if sample.dropped_before > 0 {
             // A frame is dropped when the newest frame that is due is taken.

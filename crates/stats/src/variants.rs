@@ -1,7 +1,7 @@
 //! The states of variants, and what the user is waiting for.
 
 use base::error::Error;
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 
 /// The state of a variant. Only a variant that is ready can be chosen.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +19,8 @@ pub enum VariantStatus {
 pub struct Busy {
     /// The variant that filters the picture.
     pub variant: VariantId,
-    /// The filter's radius in pixels.
-    pub radius: u32,
+    /// The values of the filter's parameters.
+    pub settings: Settings,
     /// True if the variant's kernels are not built yet, so that the filter cannot begin.
     pub awaits_build: bool,
     /// The part of the filter's work that is done, 0 to 1.

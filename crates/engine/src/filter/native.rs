@@ -100,7 +100,7 @@ impl NativeFilter {
     pub(crate) fn prepare(
         &self,
         slot: &mut Slot,
-        &Request { radius, measurements, .. }: &Request,
+        &Request { settings, measurements, .. }: &Request,
     ) -> Result<impl FrameFilter + use<>> {
         let (src, size, spare) = (slot.lend_input()?, slot.size, slot.host_picture.take());
         let bytes = src.bytes().len();
@@ -108,6 +108,7 @@ impl NativeFilter {
         let (sender, result) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
         let (requests, theirs) = (self.requests.clone(), cancelled.clone());
+        let radius = settings.first();
         let request =
             FilterRequest { src, dst, size, radius, measurements, cancelled: theirs, result: sender };
         let request = Some((request, result));

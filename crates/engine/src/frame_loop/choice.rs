@@ -4,19 +4,21 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use crate::DeviceStatus;
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use stats::{Measurements, Request};
 use video::color::Correction;
 
-/// A filter and its radius in pixels.
-pub type Filter = (VariantId, u32);
+/// A variant and the values of its filter's parameters.
+pub type Filter = (VariantId, Settings);
 
 /// The current choice of filter, colour correction and measurements. In a wipe, which shows two filters side by side, the filter is that of
 /// the first side. Changes take effect with the next turn of the loop.
 pub struct Choice {
     variant: VariantId,
-    radius: u32,
-    /// When the variant or the radius was last changed.
+    settings: Settings,
+    /// The last settings of each filter that was chosen, by its name.
+    remembered: HashMap<&'static str, Settings>,
+    /// When the variant or the settings were last changed.
     pub(super) chosen_at: Option<Instant>,
     /// The last time at which the kernels of the chosen variant were not built yet; `None` if they always were.
     pub(super) unbuilt_at: Option<Instant>,
@@ -36,7 +38,8 @@ impl Choice {
     pub(super) fn new() -> Self {
         Self {
             variant: VariantId::OFF,
-            radius: 0,
+            settings: 0.into(),
+            remembered: HashMap::new(),
             chosen_at: None,
             unbuilt_at: None,
             correction: None,
@@ -48,15 +51,36 @@ impl Choice {
 
     /// Returns the chosen filter. It becomes [`VariantId::OFF`] when the chosen variant fails.
     pub fn filter(&self) -> Filter {
-        (self.variant, self.radius)
+        (self.variant, self.settings)
     }
 
     /// Chooses the filter for the next frames. Work of the former filter that is not on the device yet is cancelled. If no
     /// other picture is about to replace the one on the screen, as in a pause, that one is filtered again.
-    pub fn choose(&mut self, variant: VariantId, radius: u32) {
-        if (variant, radius) != self.filter() {
-            (self.variant, self.radius, self.chosen_at) = (variant, radius, Some(Instant::now()));
+    pub fn choose(&mut self, variant: VariantId, settings: impl Into<Settings>) {
+        let settings = settings.into();
+        self.remembered.insert(&variant.filter().name, settings);
+        if (variant, settings) != self.filter() {
+            (self.variant, self.settings, self.chosen_at) = (variant, settings, Some(Instant::now()));
         }
+    }
+
+    /// Chooses this variant with the last settings of its filter, as [`Choice::choose`] does.
+    pub fn choose_variant(&mut self, variant: VariantId) {
+        self.choose(variant, self.settings_of(variant));
+    }
+
+    /// Returns the last settings of the filter to which a variant belongs, at first the defaults of its parameters.
+    /// [`VariantId::OFF`] belongs to the box filter.
+    pub fn settings_of(&self, variant: VariantId) -> Settings {
+        let filter = variant.filter();
+        let last = self.remembered.get(filter.name.as_str()).copied();
+        // The folder may have changed.
+        last.filter(|last| last.suit(&filter.description.parameters)).unwrap_or_else(|| filter.defaults())
+    }
+
+    /// Returns the last chosen radius of the box filter in pixels.
+    pub fn box_radius(&self) -> u32 {
+        self.settings_of(VariantId::OFF).first()
     }
 
     /// Sets the colour correction for the next frames; `None` switches it off. If no other picture is about to replace the one
@@ -67,10 +91,10 @@ impl Choice {
 
     /// Returns true if the picture on the screen does not have the chosen filter yet. `shown` is the filter of that picture.
     pub fn is_awaited(&self, shown: Option<Filter>) -> bool {
-        let is_chosen = |(variant, radius): Filter| {
-            variant == self.variant && (radius == self.radius || variant == VariantId::OFF)
+        let is_chosen = |(variant, settings): Filter| {
+            variant == self.variant && (settings == self.settings || variant == VariantId::OFF)
         };
-        let has_failed = self.failed.is_some_and(|request| is_chosen((request.variant, request.radius)));
+        let has_failed = self.failed.is_some_and(|request| is_chosen((request.variant, request.settings)));
         !has_failed && shown.is_some_and(|shown| !is_chosen(shown))
     }
 
@@ -80,27 +104,57 @@ impl Choice {
         if variant == VariantId::OFF {
             self.correction = None;
         } else if variant == self.variant {
-            self.variant = VariantId::OFF;
+            (self.variant, self.settings) = (VariantId::OFF, self.settings_of(VariantId::OFF));
         }
     }
 
     /// Returns the request for a frame that is taken now, with the chosen correction and measurements. The filter is the chosen
     /// one if `status`, the device's, shows that it can be used now, else none.
     pub(super) fn current_request(&self, status: &DeviceStatus) -> Request {
-        let can_filter = status.can_filter((self.variant, None), self.radius);
+        let can_filter = status.can_filter((self.variant, None), self.settings);
         let variant = if can_filter { self.variant } else { VariantId::OFF };
-        self.request((variant, self.radius), status)
+        self.request((variant, self.settings), status)
     }
 
     /// Returns the request for a frame with this filter, and with the chosen correction and those measurements that can be made.
-    pub(super) fn request(&self, (variant, radius): Filter, status: &DeviceStatus) -> Request {
+    pub(super) fn request(&self, (variant, settings): Filter, status: &DeviceStatus) -> Request {
         let can_measure = status.can_measure(variant);
         let measurements = if can_measure { self.measuring } else { Measurements::default() };
-        Request { correction: self.correction, measurements, ..Request::new(variant, radius) }
+        Request { correction: self.correction, measurements, ..Request::new(variant, settings) }
     }
 
     /// Returns the version number of this variant's kernels that is in use; 1 if they were not edited.
     pub(super) fn version(&self, variant: VariantId) -> u64 {
         self.versions.get(&variant).copied().unwrap_or(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use box_filter::{Filter, named};
+
+    #[test]
+    fn each_filter_keeps_its_settings() {
+        let gain = "parameters.gain = { type = \"float\", range = [0.25, 8.0], default = 2.0 }";
+        let edges = Filter::made_up("edges", gain);
+        let variants: Vec<VariantId> = edges.variants().collect();
+        let mut choice = Choice::new();
+        choice.choose(named("flat"), 7);
+        choice.choose_variant(variants[0]);
+        assert_eq!(choice.filter(), (variants[0], edges.defaults()));
+        let louder = edges.defaults().with(&edges.description.parameters, 0, 4.5);
+        choice.choose(variants[0], louder);
+        choice.choose_variant(named("fused"));
+        assert_eq!(choice.filter(), (named("fused"), 7.into()));
+        choice.choose(named("fused"), 9);
+        choice.choose_variant(variants[1]);
+        assert_eq!(choice.filter(), (variants[1], louder));
+        // A variant that fails leaves the picture without a filter, and with the radius of the box filter.
+        choice.disable(variants[1]);
+        assert_eq!(choice.filter(), (VariantId::OFF, 9.into()));
+        // A folder of this name whose parameters have other ranges begins with its defaults.
+        let changed = Filter::made_up("edges", &gain.replace("8.0", "4.0"));
+        assert_eq!(choice.settings_of(changed.initial()), changed.defaults());
     }
 }

@@ -14,7 +14,7 @@ use stats::Measurements;
 use video::Seek;
 use video::color::Correction;
 
-/// A frame with less remaining filter time than this, in milliseconds, is finished even if the radius changes meanwhile, so
+/// A frame with less remaining filter time than this, in milliseconds, is finished even if the settings change meanwhile, so
 /// that a moving slider does not starve the screen.
 const NEARLY_DONE_MS: f64 = 150.0;
 /// The remaining time in milliseconds that replaces [`NEARLY_DONE_MS`] if no frame was presented for [`STARVATION_TIME`].
@@ -22,10 +22,10 @@ const STARVED_NEARLY_DONE_MS: f64 = 2000.0;
 /// The time without a presented frame after which [`STARVED_NEARLY_DONE_MS`] applies.
 const STARVATION_TIME: Duration = Duration::from_millis(500);
 
-/// The user's settings on which the frames in progress depend. Two values are compared to find out what has changed between two
+/// The user's choices on which the frames in progress depend. Two values are compared to find out what has changed between two
 /// turns of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Settings {
+pub(super) struct Choices {
     is_paused: bool,
     interruptions: u64,
     filter: Filter,
@@ -35,7 +35,7 @@ pub(super) struct Settings {
     compares: bool,
 }
 
-impl Settings {
+impl Choices {
     pub(super) fn of(schedule: &Schedule, choice: &Choice, wipe: &Wipe) -> Self {
         Self {
             is_paused: schedule.is_paused(),
@@ -65,7 +65,7 @@ impl FrameLoop {
         if self.filters.workers.status().awaits_build(self.choice.filter().0) {
             self.choice.unbuilt_at = Some(Instant::now());
         }
-        let now = Settings::of(&self.schedule, &self.choice, &self.wipe);
+        let now = Choices::of(&self.schedule, &self.choice, &self.wipe);
         self.filters.compares = now.compares;
         let before = std::mem::replace(&mut self.applied, now);
         if now.interruptions != before.interruptions {
@@ -77,7 +77,7 @@ impl FrameLoop {
             let limit_ms = |replaces_shown| if replaces_shown { f64::NEG_INFINITY } else { f64::INFINITY };
             self.filters.cancel(|flight, _| limit_ms(flight.origin.replaces_shown));
         }
-        if now == (Settings { is_paused: now.is_paused, interruptions: now.interruptions, ..before }) {
+        if now == (Choices { is_paused: now.is_paused, interruptions: now.interruptions, ..before }) {
             return;
         }
         // Cancels filters that are not wanted any more. The picture on the screen may be filtered again: the next turn of the loop does

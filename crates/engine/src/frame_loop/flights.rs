@@ -249,15 +249,15 @@ impl ReadyFrame {
 
     /// Returns the conditions under which the frame was filtered, as the statistics record them.
     pub(super) fn setting(&self) -> Setting {
-        let Request { variant, radius, .. } = self.picture.request;
+        let Request { variant, settings, .. } = self.picture.request;
         let second = self.second.as_ref();
         let beside = second.map(|SecondSide { picture, map }| {
-            let Request { variant, radius, .. } = picture.request;
-            SecondSetting { variant, radius, compared: map.is_some() }
+            let Request { variant, settings, .. } = picture.request;
+            SecondSetting { variant, settings, compared: map.is_some() }
         });
         Setting {
             variant,
-            radius,
+            settings,
             size: self.picture.slot.size,
             device: self.origin.device,
             version: self.picture.version,

@@ -41,7 +41,7 @@ use base::error::Error;
 use base::jobs::Waker;
 use box_filter::VariantId;
 pub use choice::{Choice, Filter};
-use control::Settings;
+use control::Choices;
 pub use filter_queue::FilterQueue;
 use flights::WipeSide;
 use gl_times::PendingGlTimes;
@@ -91,7 +91,7 @@ pub struct FrameLoop {
     /// The number of changes of the device so far.
     pub device_changes: u32,
     /// The settings at the last [`FrameLoop::update`], with which the next one compares the current settings.
-    applied: Settings,
+    applied: Choices,
 }
 
 /// The result of a turn of the loop: what the window has to do next.
@@ -116,7 +116,7 @@ impl FrameLoop {
             glsl,
             recorder: Recorder::new(false),
             intake: Intake::new(decoder),
-            applied: Settings::of(&schedule, &choice, &wipe),
+            applied: Choices::of(&schedule, &choice, &wipe),
             schedule,
             choice,
             wipe,

@@ -39,9 +39,9 @@ impl Screen {
         self.shown().map_or(0.0, |f| f.origin.frame.movie_s)
     }
 
-    /// Returns the variant and the radius of the picture's filter.
+    /// Returns the variant and the settings of the picture's filter.
     pub fn filter(&self) -> Option<Filter> {
-        self.shown().map(|f| (f.picture.request.variant, f.picture.request.radius))
+        self.shown().map(|f| (f.picture.request.variant, f.picture.request.settings))
     }
 
     /// Returns the luminance of the picture, measured for the scopes; `None` if that was not requested.

@@ -64,25 +64,25 @@ impl FrameLoop {
     /// Returns the picture that the user is waiting for. It is the first picture with the chosen filter if that has been
     /// awaited for longer than [`BUSY_AFTER_S`]; otherwise the oldest frame that is being filtered, if its filter has taken
     /// that long. A picture that is held back because its filter will take long is returned at once. In a wipe, variant and
-    /// radius are those of the first side.
+    /// settings are those of the first side.
     pub fn busy(&self) -> Option<Busy> {
         let workers = &self.filters.workers;
         let is_late = |elapsed_s: f64| elapsed_s > BUSY_AFTER_S || workers.is_holding();
         let is_awaited = self.choice.is_awaited(self.presenter.screen.filter());
         let chosen_at = self.choice.chosen_at.filter(|_| is_awaited);
         if let Some(chosen_at) = chosen_at.filter(|at| is_late(at.elapsed().as_secs_f64())) {
-            let (variant, radius) = self.choice.filter();
+            let (variant, settings) = self.choice.filter();
             // The time of the build is shown while it runs, but is no time of the frame.
             let awaits_build = workers.status().awaits_build(variant);
             let began =
                 self.choice.unbuilt_at.filter(|_| !awaits_build).map_or(chosen_at, |at| at.max(chosen_at));
             let elapsed_s = began.elapsed().as_secs_f64();
-            let is_it = |request: &Request| (request.variant, request.radius) == (variant, radius);
+            let is_it = |request: &Request| (request.variant, request.settings) == (variant, settings);
             let flight = self.filters.flights.list.iter().find(|flight| is_it(&flight.first.request));
             let progress = flight.map(|flight| workers.progress(&flight.first));
             return Some(Busy {
                 variant,
-                radius,
+                settings,
                 awaits_build,
                 fraction: progress.map_or(0.0, |progress| progress.fraction as f32),
                 elapsed_s,
@@ -94,11 +94,11 @@ impl FrameLoop {
             flights.find_map(|flight| Some((flight, flight.passes().find(|pass| !pass.is_done())?)))?;
         let progress = workers.progress(pass);
         let (fraction, elapsed_s) = (progress.fraction as f32, progress.elapsed_s());
-        let Request { variant, radius, .. } = flight.first.request;
+        let Request { variant, settings, .. } = flight.first.request;
         let predicted_s = progress.total_s();
         is_late(elapsed_s).then_some(Busy {
             variant,
-            radius,
+            settings,
             awaits_build: false,
             fraction,
             elapsed_s,

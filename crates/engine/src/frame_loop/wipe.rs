@@ -12,14 +12,14 @@ use super::choice::{Choice, Filter};
 use super::flights::SecondSide;
 use crate::DeviceStatus;
 use base::error::Error;
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use compute::BackEnd;
 use stats::{Difference, Measurements, Request};
 
 /// The filter of the second side of a wipe, which may use another version of the kernels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SecondFilter {
-    /// The variant and its radius in pixels.
+    /// The variant and the values of its filter's parameters.
     pub filter: Filter,
     /// The version number of the variant's edited kernels; `None` for the version in use, which filters the first side.
     pub version: Option<u64>,
@@ -32,10 +32,10 @@ impl SecondFilter {
     }
 }
 
-impl From<Filter> for SecondFilter {
+impl<S: Into<Settings>> From<(VariantId, S)> for SecondFilter {
     /// Creates the filter of the second side with the version of the kernels that is in use.
-    fn from(filter: Filter) -> Self {
-        Self { filter, version: None }
+    fn from((variant, settings): (VariantId, S)) -> Self {
+        Self { filter: (variant, settings.into()), version: None }
     }
 }
 
@@ -78,10 +78,10 @@ impl Wipe {
         self.second = second;
     }
 
-    /// Begins a wipe with the next frame, or ends it. The second side gets the filter that it had last, or at first [`VariantId::OFF`] at
-    /// this radius. Returns the filter of the second side; `None` if the wipe has ended.
-    pub fn toggle(&mut self, radius: u32) -> Option<SecondFilter> {
-        let first = self.previous.unwrap_or((VariantId::OFF, radius).into());
+    /// Begins a wipe with the next frame, or ends it. The second side gets the filter that it had last, or at first [`VariantId::OFF`] with
+    /// these settings. Returns the filter of the second side; `None` if the wipe has ended.
+    pub fn toggle(&mut self, settings: Settings) -> Option<SecondFilter> {
+        let first = self.previous.unwrap_or_else(|| (VariantId::OFF, settings).into());
         let second = self.second.is_none().then_some(first);
         self.set_second(second);
         second
@@ -116,9 +116,9 @@ impl Wipe {
 
     /// Returns the request for the second side of a frame; `None` if there is no second side or its filter cannot be used now.
     pub(super) fn request(&self, choice: &Choice, status: &DeviceStatus) -> Option<Request> {
-        let SecondFilter { filter: (variant, radius), version } = self.active_second()?;
-        let can = variant == VariantId::OFF || status.can_filter((variant, version), radius);
-        let request = choice.request((variant, radius), status);
+        let SecondFilter { filter: (variant, settings), version } = self.active_second()?;
+        let can = variant == VariantId::OFF || status.can_filter((variant, version), settings);
+        let request = choice.request((variant, settings), status);
         // The scopes show the first side.
         let measurements = Measurements { readings: false, ..request.measurements };
         can.then_some(Request { version, measurements, ..request })
@@ -165,13 +165,13 @@ mod tests {
     fn a_wipe_begins_with_the_second_filter_of_the_last_one() {
         let mut wipe = Wipe::default();
         let native = SecondFilter::from((named("native"), 5));
-        assert_eq!(wipe.toggle(3), Some((VariantId::OFF, 3).into()), "the first wipe");
+        assert_eq!(wipe.toggle(3.into()), Some((VariantId::OFF, 3).into()), "the first wipe");
         wipe.set_second(Some(native));
         wipe.set_comparing(true);
         assert!(wipe.compares());
-        assert_eq!(wipe.toggle(3), None);
+        assert_eq!(wipe.toggle(3.into()), None);
         wipe.end(Error::new("", "", ""));
-        assert_eq!(wipe.toggle(3), Some(native));
+        assert_eq!(wipe.toggle(3.into()), Some(native));
         assert!(!wipe.compares(), "the comparison has ended with the former wipe");
     }
 }

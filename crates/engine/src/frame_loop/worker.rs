@@ -153,10 +153,10 @@ impl WorkerCore {
             return true;
         }
         // The filter is the chosen one, even if the request is for the unfiltered frame.
-        waits_for.is_some_and(|(variant, radius)| {
+        waits_for.is_some_and(|(variant, settings)| {
             let layout = Converter::supports(&frame.picture).filter(|_| variant.reads_planes());
             let size = (frame.width(), frame.height());
-            let case = TrialCase { variant, version: request.version, size, radius, layout };
+            let case = TrialCase { variant, version: request.version, size, settings, layout };
             matches!(pipeline.trials.require(case), Err(Refusal::TrialPending))
         })
     }

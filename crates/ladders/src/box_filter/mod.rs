@@ -26,9 +26,11 @@ use box_filter::pictures::Pattern;
 use box_filter::planar::{Samples, planar_quick, planes_of, suite};
 use box_filter::reference::quick;
 use box_filter::shaders::Shaders;
+use box_filter::trial::{LaunchMode, Source, Target, Trials};
 use box_filter::tuned::{self, SizeClass};
 use box_filter::{
-    self as filter, Bands, BuiltVariant, Code, Config, Extent, MAX_RADIUS, Plan, Scratch, VariantId,
+    self as filter, Bands, BuiltVariant, Code, Config, Extent, Filter, MAX_RADIUS, Plan, Scratch, Settings,
+    VariantId, filter_once, trial,
 };
 use compute::BackEnd;
 use compute::sample::{Sample, sample};
@@ -83,13 +85,13 @@ const PLANE_SIZES: [(u32, u32); 6] = [(5, 3), (1, 1), (48, 1), (1, 37), (63, 33)
 /// and above.
 const PLANE_RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, MAX_RADIUS - 1, MAX_RADIUS];
 
-/// The key of a check picture: its pattern, its size, and the radius of the filter.
-type PictureKey = (Pattern, (u32, u32), u32);
+/// The key of a check picture: its pattern, its size, and the settings of the filter.
+type PictureKey = (Pattern, (u32, u32), Settings);
 
 /// A picture of a check, and the expected output for it.
 type CheckPicture = (Vec<u8>, Vec<u8>);
-/// The index of a frame and a radius, and the expected output for them.
-type ExpectedFrame = ((usize, u32), Vec<u8>);
+/// The index of a frame and settings, and the expected output for them.
+type ExpectedFrame = ((usize, Settings), Vec<u8>);
 
 /// The box filter as a ladder for the benchmark, on pictures of one size.
 #[derive(Default)]
@@ -105,8 +107,10 @@ pub struct BoxFilter<'a> {
     /// Check pictures with their expected output, shared by all variants and parameters.
     pictures: RefCell<HashMap<PictureKey, Rc<CheckPicture>>>,
     /// The expected output for the last frame that was compared, shared by all kinds of memory: the index of the frame and the
-    /// radius, and the output.
+    /// settings, and the output.
     expected_frame: RefCell<Option<ExpectedFrame>>,
+    /// The sandbox in which the reference of a folder's filter runs; `None` in the sandbox itself.
+    trials: Option<RefCell<Trials>>,
 }
 
 /// A variant that runs without OpenCL.
@@ -129,6 +133,8 @@ enum Kind {
     Buffer,
     /// OpenCL images with RGBA pixels.
     Image,
+    /// An OpenCL image as input and a buffer as output.
+    FromImage,
     /// An OpenCL buffer as input and an image as output, as in the window with shared textures.
     IntoImage,
     /// Planes in OpenCL buffers: those of the movie if `None`, otherwise those of the format with this index in
@@ -141,20 +147,20 @@ enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     size: (u32, u32),
-    radius: u32,
+    settings: Settings,
     kind: Kind,
     bands: Bands,
-    /// True if `radius` differs from the radius that the benchmark times, so that the case is used for checks only.
+    /// True if `settings` differ from those that the benchmark times, so that the case is used for checks only.
     is_other: bool,
     /// The number of test patterns with which the case is checked; `None` for all patterns.
     pictures: Option<usize>,
 }
 
 impl Case {
-    /// Returns a case in which one launch filters all rows, with test pictures of all patterns, at the radius that the
+    /// Returns a case in which one launch filters all rows, with test pictures of all patterns, at the settings that the
     /// benchmark times. Checks change some of these fields.
-    fn new(size: (u32, u32), radius: u32, kind: Kind) -> Self {
-        Self { size, radius, kind, bands: Bands::Whole, is_other: false, pictures: None }
+    fn new(size: (u32, u32), settings: Settings, kind: Kind) -> Self {
+        Self { size, settings, kind, bands: Bands::Whole, is_other: false, pictures: None }
     }
 
     /// Returns the layout of the case's planes; `None` for RGBA.
@@ -169,8 +175,8 @@ impl Case {
 
     /// Returns the extent of the whole picture.
     fn whole(&self) -> Extent {
-        let rgba = || Extent::rgba(self.size, self.radius);
-        self.layout().map_or_else(rgba, |layout| Extent::planes(layout, self.radius))
+        let rgba = || Extent::rgba(self.size, self.settings);
+        self.layout().map_or_else(rgba, |layout| Extent::planes(layout, self.settings))
     }
 
     /// Returns the number of bytes of the case's input and of its output.
@@ -221,6 +227,7 @@ impl DeviceBuffers {
         let storages = match case.kind {
             Kind::Image => [Storage::Image, Storage::Image],
             Kind::IntoImage => [Storage::Buffer, Storage::Image],
+            Kind::FromImage => [Storage::Image, Storage::Buffer],
             _ => [Storage::Buffer, Storage::Buffer],
         };
         let [from, to] = GuardedPicture::both(cl, storages, &case.whole(), guard)?;
@@ -240,6 +247,14 @@ impl DeviceBuffers {
             }
         };
         Ok(&plans[at].1)
+    }
+}
+
+/// Returns the expected RGBA pixels of a picture of this width, with the accuracy of the selected filter.
+fn expected(bytes: Vec<u8>, width: u32) -> Expected {
+    match Filter::selected() {
+        None => Expected::new(bytes, Rgba { width: width as usize }),
+        Some(_) => Expected::new(bytes, VariantId::initial().elements(width)),
     }
 }
 
@@ -272,19 +287,7 @@ impl Buffers {
 /// All variants that can be benchmarked: those of the table, the user's own, and the filter in Rust on one thread and on all
 /// threads, scalar and vectorised.
 pub static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(|| {
-    let variant = |id: VariantId, work| Variant { id: id.name, title: id.title, idea: id.idea, work };
-    let work = |id: VariantId| {
-        Some(match id.work {
-            filter::Work::Kernels(codes) | filter::Work::Planes(codes) => Work::Kernels(codes),
-            filter::Work::Fastest(untuned) => Work::Fastest(Some(untuned)),
-            filter::Work::Shaders => Work::Shaders(NonClVariant::Shaders),
-            filter::Work::Threads => {
-                Work::Host(NonClVariant::Threads(Threads { count: all_threads(), lanes: Lanes::Vector }))
-            }
-            filter::Work::Nothing => return None,
-        })
-    };
-    let variants = VariantId::with_own().filter_map(|id| Some(variant(id, work(id)?)));
+    let variants = VariantId::with_own().filter_map(|id| Some(with_work(id, work(id)?)));
     let threads = if all_threads() > 1 { vec![1, all_threads()] } else { vec![1] };
     let native_variants = threads.into_iter().flat_map(|count| {
         [Lanes::Plain, Lanes::Vector].map(|lanes| {
@@ -292,11 +295,37 @@ pub static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(
             let name = format!("native, {count} × {}", if vectors { "vectors" } else { "plain" });
             let json = json!({ "threads": count, "vectors": vectors });
             let native = VariantId::on(BackEnd::Native);
-            variant(native, Work::ExtraHost(NonClVariant::Threads(Threads { count, lanes }), name, json))
+            with_work(native, Work::ExtraHost(NonClVariant::Threads(Threads { count, lanes }), name, json))
         })
     });
     variants.chain(native_variants).collect()
 });
+
+/// Returns the variant of a benchmark with this id; `None` if it has nothing to time. That of a folder's filter is never freed.
+pub fn variant(id: VariantId) -> Option<&'static Variant<Code, NonClVariant>> {
+    match id.opened() {
+        None => VARIANTS.iter().find(|known| known.id == id.name),
+        Some(_) => Some(Box::leak(Box::new(with_work(id, work(id)?)))),
+    }
+}
+
+/// Returns a variant of the filter as one of the benchmark.
+fn with_work(id: VariantId, work: Work<Code, NonClVariant>) -> Variant<Code, NonClVariant> {
+    Variant { id: id.name, title: id.title, idea: id.idea, work }
+}
+
+/// Returns the implementation of a variant; `None` if it has nothing to time.
+fn work(id: VariantId) -> Option<Work<Code, NonClVariant>> {
+    Some(match id.work {
+        filter::Work::Kernels(codes) | filter::Work::Planes(codes) => Work::Kernels(codes),
+        filter::Work::Fastest(untuned) => Work::Fastest(Some(untuned)),
+        filter::Work::Shaders => Work::Shaders(NonClVariant::Shaders),
+        filter::Work::Threads => {
+            Work::Host(NonClVariant::Threads(Threads { count: all_threads(), lanes: Lanes::Vector }))
+        }
+        filter::Work::Nothing => return None,
+    })
+}
 
 impl<'a> BoxFilter<'a> {
     /// Creates a benchmark on `frames` of a movie: at least one, each with `size` (width and height) in RGBA. Before a
@@ -313,29 +342,51 @@ impl<'a> BoxFilter<'a> {
 
     /// Creates a benchmark on pictures of noise with this width and height, for tuning.
     pub fn on_noise(size: (u32, u32)) -> Self {
-        Self { size, ..Self::default() }
+        Self { size, trials: Some(RefCell::new(Trials::new(None))), ..Self::default() }
     }
 
     /// Creates a benchmark on noise of any size, for trials of modified kernels.
     pub fn on_trial() -> Self {
-        Self { into_images: true, ..Self::on_noise((1, 1)) }
+        Self { into_images: true, trials: None, ..Self::on_noise((1, 1)) }
     }
 
     /// Returns the check picture for a key, and the reference's output for that picture.
-    fn picture(&self, of: PictureKey) -> Rc<(Vec<u8>, Vec<u8>)> {
-        let (pattern, (width, height), radius) = of;
-        let make = || {
-            let src = pattern.picture((width, height), radius);
-            let want = quick(&src, width as usize, height as usize, radius as usize);
-            Rc::new((src, want))
-        };
-        let mut pictures = self.pictures.borrow_mut();
-        if !pictures.contains_key(&of) {
-            // Large pictures of other radii are not needed again.
-            pictures
-                .retain(|(_, (width, height), other), _| width * height <= SMALL_PIXELS || *other == radius);
+    fn picture(&self, of: PictureKey, cl: Option<&ClContext>) -> Result<Rc<CheckPicture>> {
+        let (pattern, size, settings) = of;
+        if let Some(known) = self.pictures.borrow().get(&of) {
+            return Ok(known.clone());
         }
-        pictures.entry(of).or_insert_with(make).clone()
+        let src = pattern.picture(size, settings.first().min(MAX_RADIUS));
+        let want = self.reference(&src, size, settings, cl)?;
+        let mut pictures = self.pictures.borrow_mut();
+        // Large pictures of other settings are not needed again.
+        pictures
+            .retain(|(_, (width, height), other), _| width * height <= SMALL_PIXELS || *other == settings);
+        Ok(pictures.entry(of).or_insert_with(|| Rc::new((src, want))).clone())
+    }
+
+    /// Returns the reference's output for a picture: the box filter, or the reference of the folder's filter, which runs in the
+    /// sandbox. The only variant of a filter without a reference is compared with itself.
+    fn reference(
+        &self,
+        src: &[u8],
+        size: (u32, u32),
+        settings: Settings,
+        cl: Option<&ClContext>,
+    ) -> Result<Vec<u8>> {
+        let variant = Filter::selected().and_then(Filter::reference_or_only);
+        let Some((variant, cl)) = variant.zip(cl) else {
+            let radius = Filter::selected().map_or(settings.first(), |filter| filter.radius(settings));
+            return Ok(quick(src, size.0 as usize, size.1 as usize, radius as usize));
+        };
+        let Some(trials) = &self.trials else {
+            return filter_once(cl, &BuiltVariant::build(cl, variant)?, src, Extent::rgba(size, settings));
+        };
+        let target = Target::Variant { id: variant, layout: None, to_image: false };
+        let case = trial::Case { src: Source::Bytes(src), size, settings, launch: LaunchMode::Whole };
+        let tried = trials.borrow_mut().run(cl, target, &case)?;
+        let none = || Error::new("The reference of the filter did not run.", "Its kernels are missing.", "");
+        tried.and_then(|tried| tried.picture).ok_or_else(none)
     }
 
     /// Uploads a frame of the movie, given by its index, as the case's input.
@@ -351,21 +402,22 @@ impl<'a> BoxFilter<'a> {
 
     /// Returns the expected output for the frame that is loaded, given by its index.
     fn expected_of_frame(&self, buffers: &Buffers, index: usize) -> Result<Expected> {
-        let (Case { size: (width, height), radius, .. }, input) = (buffers.case, &buffers.input.0);
+        let (Case { size, settings, .. }, input) = (buffers.case, &buffers.input.0);
         if let Some(layout) = buffers.case.layout() {
-            let bytes = planar_quick(&layout, input, radius)?;
+            let bytes = planar_quick(&layout, input, settings.first())?;
             return Ok(Expected::new(bytes, Samples(layout.filtered())));
         }
-        let (key, mut known) = ((index, radius), self.expected_frame.borrow_mut());
+        let (key, mut known) = ((index, settings), self.expected_frame.borrow_mut());
         let bytes = match known.as_ref().filter(|(of, _)| *of == key) {
             Some((_, bytes)) => bytes.clone(),
             None => {
-                let bytes = quick(input, width as usize, height as usize, radius as usize);
+                let cl = buffers.device.as_ref().map(|device| &device.cl);
+                let bytes = self.reference(input, size, settings, cl)?;
                 *known = Some((key, bytes.clone()));
                 bytes
             }
         };
-        Ok(Expected::new(bytes, Rgba { width: width as usize }))
+        Ok(expected(bytes, size.0))
     }
 
     /// Returns the index of the frame that the benchmark's round with this number filters; `None` while tuning, which has no
@@ -374,24 +426,30 @@ impl<'a> BoxFilter<'a> {
         (round as usize).checked_rem(self.frames.len())
     }
 
-    /// Returns the case with this radius at the benchmark's picture size. It has RGBA buffers, one launch over all rows, and
+    /// Returns the case with these settings at the benchmark's picture size. It has RGBA buffers, one launch over all rows, and
     /// test pictures of all patterns.
-    pub fn case(&self, radius: u32) -> Case {
-        Case::new(self.size, radius, Kind::Buffer)
+    pub fn case(&self, settings: impl Into<Settings>) -> Case {
+        Case::new(self.size, settings.into(), Kind::Buffer)
     }
 
     /// Returns the cases of small pictures with which a variant is checked on this kind of memory. Variants without kernels
     /// filter whole pictures only.
-    fn small_cases_on(kind: Kind, radius: u32) -> impl Iterator<Item = Case> {
+    fn small_cases_on(kind: Kind, settings: Settings) -> impl Iterator<Item = Case> {
         let is_kernel = kind != Kind::Host;
         let sizes = CHECK_SIZES.into_iter().flat_map(move |(size, bands)| {
             // For a single pixel most patterns are the same.
             let pictures = (size == (1, 1)).then_some(2);
             let bands = if is_kernel { bands } else { &bands[..1] };
-            bands.iter().map(move |&bands| Case { bands, pictures, ..Case::new(size, radius, kind) })
+            bands.iter().map(move |&bands| Case { bands, pictures, ..Case::new(size, settings, kind) })
         });
-        let radii: &[u32] = if is_kernel { &CHECK_RADII } else { &[] };
-        sizes.chain(other_radius_cases(&RADII_SIZES, radii, kind))
+        let radii: &[u32] = if is_kernel && Filter::selected().is_none() { &CHECK_RADII } else { &[] };
+        let of_folder = Filter::selected().map_or_else(Vec::new, |filter| filter.extremes(settings));
+        let of_folder = of_folder.into_iter().map(move |settings| Case {
+            is_other: true,
+            pictures: Some(3),
+            ..Case::new(RADII_SIZES[1], settings, kind)
+        });
+        sizes.chain(other_radius_cases(&RADII_SIZES, radii, kind)).chain(of_folder)
     }
 }
 
@@ -410,7 +468,7 @@ fn other_radius_cases<'r>(
                 bands,
                 is_other: true,
                 pictures: Some(pictures),
-                ..Case::new(size, radius, kind)
+                ..Case::new(size, radius.into(), kind)
             };
             radii.iter().filter(move |radius| size != RADII_SIZES[0] || **radius >= LARGE_RADIUS).map(case)
         })
@@ -459,9 +517,12 @@ impl Ladder for BoxFilter<'_> {
     }
 
     fn describe(&self, case: &Case) -> CaseInfo {
-        let Case { size: (width, height), radius, kind, bands, is_other, pictures } = *case;
+        let Case { size: (width, height), settings, kind, bands, is_other, pictures } = *case;
+        let radius = settings.first();
         let pixels = f64::from(width) * f64::from(height);
         let window = f64::from(2 * radius + 1);
+        let folder = Filter::selected();
+        let short = VariantId::initial().settings_text(settings);
         let way = match kind {
             Kind::Planes(format) => Some(suite::name(format.unwrap_or(0))),
             Kind::IntoImage => Some("into an image".to_owned()),
@@ -469,16 +530,19 @@ impl Ladder for BoxFilter<'_> {
         };
         let class = SizeClass::of(width, height);
         CaseInfo {
-            title: format!("{width}×{height} · radius {radius}"),
-            short: Some(format!("r={radius}")),
+            title: match folder {
+                None => format!("{width}×{height} · radius {radius}"),
+                Some(filter) => format!("{width}×{height} · {} · {short}", filter.name),
+            },
+            short: Some(short.clone()),
             mismatch_label: {
-                let place = format!("{width}×{height}, r={radius}, {}", bands.name());
+                let place = format!("{width}×{height}, {short}, {}", bands.name());
                 Some(way.iter().cloned().chain([place]).collect::<Vec<_>>().join(", "))
             },
             check_label: Checked {
                 sizes: vec![format!("{width}x{height}")],
                 bands: vec![bands.name().to_owned()],
-                radii: is_other.then_some(radius).into_iter().collect(),
+                radii: (is_other && folder.is_none()).then_some(radius).into_iter().collect(),
                 ways: way.into_iter().collect(),
                 ..Checked::default()
             },
@@ -486,12 +550,20 @@ impl Ladder for BoxFilter<'_> {
             input_count: pictures,
             // The smallest size checks large radii however slow the machine is.
             max_check_run_ms: (is_other && case.size != RADII_SIZES[0]).then_some(OTHER_RADIUS_MS),
-            json: json!({ "width": width, "height": height, "radius": radius }),
+            json: match folder {
+                None => json!({ "width": width, "height": height, "radius": radius }),
+                Some(filter) => json!({
+                    "width": width,
+                    "height": height,
+                    "filter": filter.name,
+                    "settings": filter.settings_map(settings),
+                }),
+            },
             class: class.as_str(),
-            cache_class: Some(tuned::cache_class(class, radius)),
+            cache_class: folder.is_none().then(|| tuned::cache_class(class, radius)),
             is_frame: true,
             bytes: 8.0 * pixels,
-            operations: pixels * window * window,
+            operations: if folder.is_none() { pixels * window * window } else { 0.0 },
             output: case.bytes()[1],
             // Counted in pictures: source, destination, row sums and expected output in each kind of memory; source and output
             // of a check, before and after it, each with its canaries, on host and device. A frame in the engine as planes and
@@ -503,18 +575,18 @@ impl Ladder for BoxFilter<'_> {
     /// Returns the check cases for each kind of memory that the variant supports: small pictures, and one picture of the timed
     /// size that is filtered in bands.
     fn small(&self, built: &Built, timed: &Case) -> Vec<Case> {
-        let Case { size, radius, kind, .. } = *timed;
+        let Case { size, settings, kind, .. } = *timed;
         // Bands as in the window, at the timed size.
-        let large = Case { bands: Bands::Steps, pictures: Some(1), ..Case::new(size, radius, kind) };
+        let large = Case { bands: Bands::Steps, pictures: Some(1), ..Case::new(size, settings, kind) };
         match built {
             Built::Copy(_) => Vec::new(),
             Built::Shaders(..) => vec![*timed],
-            Built::Threads(..) => Self::small_cases_on(Kind::Host, radius).chain([*timed]).collect(),
+            Built::Threads(..) => Self::small_cases_on(Kind::Host, settings).chain([*timed]).collect(),
             Built::Kernels(_, variant, _) if variant.id().reads_planes() => {
                 let bands = [Bands::Whole, Bands::Odd];
                 let of_size = |format: usize, size| {
                     let pictures = (format > 0).then_some(2);
-                    let case = Case { pictures, ..Case::new(size, radius, Kind::Planes(Some(format))) };
+                    let case = Case { pictures, ..Case::new(size, settings, Kind::Planes(Some(format))) };
                     bands.map(|bands| Case { bands, ..case })
                 };
                 let sizes = (0..suite::FORMATS.len())
@@ -524,11 +596,11 @@ impl Ladder for BoxFilter<'_> {
                 all.chain([Case { kind: Kind::Planes(None), ..large }]).collect()
             }
             Built::Kernels(.., into_image) => {
-                let mut all: Vec<Case> = Self::small_cases_on(kind, radius).collect();
+                let mut all: Vec<Case> = Self::small_cases_on(kind, settings).collect();
                 all.insert(CHECK_SIZES.iter().map(|(_, bands)| bands.len()).sum(), large);
                 if into_image.is_some() {
                     all.push(Case { kind: Kind::IntoImage, ..large });
-                    all.extend(Self::small_cases_on(Kind::IntoImage, radius));
+                    all.extend(Self::small_cases_on(Kind::IntoImage, settings));
                 }
                 all
             }
@@ -589,9 +661,11 @@ impl Ladder for BoxFilter<'_> {
     fn case_of(&self, built: &Built, case: &Case) -> Case {
         let kind = match built {
             Built::Kernels(_, variant, _) if variant.id().reads_planes() => Kind::Planes(None),
-            Built::Kernels(_, variant, _) => match variant.input {
-                Storage::Image => Kind::Image,
-                Storage::Buffer => Kind::Buffer,
+            Built::Kernels(_, variant, _) => match (variant.input, variant.output) {
+                (Storage::Image, Storage::Image) => Kind::Image,
+                (Storage::Image, Storage::Buffer) => Kind::FromImage,
+                (Storage::Buffer, Storage::Image) => Kind::IntoImage,
+                (Storage::Buffer, Storage::Buffer) => Kind::Buffer,
             },
             Built::Copy(true) => Kind::Planes(None),
             Built::Copy(false) => Kind::Buffer,
@@ -611,15 +685,17 @@ impl Ladder for BoxFilter<'_> {
     }
 
     fn load(&self, buffers: &mut Buffers, input: &str) -> Result<Expected> {
-        let Case { size: (width, height), radius, .. } = buffers.case;
+        let Case { size, settings, .. } = buffers.case;
+        let radius = settings.first();
         let Some(pattern) = Pattern::ALL.into_iter().find(|pattern| pattern.name() == input) else {
             self.load_frame(buffers, 0)?;
             return self.expected_of_frame(buffers, 0);
         };
         let Some(layout) = buffers.case.layout() else {
-            let (input, bytes) = self.picture((pattern, (width, height), radius)).as_ref().clone();
+            let cl = buffers.device.as_ref().map(|device| &device.cl);
+            let (input, bytes) = self.picture((pattern, size, settings), cl)?.as_ref().clone();
             buffers.set_input(input)?;
-            return Ok(Expected::new(bytes, Rgba { width: width as usize }));
+            return Ok(expected(bytes, size.0));
         };
         let mut block = suite::block(pattern, &layout, radius);
         block.resize(buffers.case.bytes()[0], 0);
@@ -694,11 +770,12 @@ impl Ladder for BoxFilter<'_> {
                 if loaded.replace(buffers.input.1) != buffers.input.1 {
                     shaders.load(&buffers.input.0);
                 }
-                shaders.run(case.radius)
+                shaders.run(case.settings.first())
             }
             Built::Threads(threads) => {
                 let output_range = buffers.output_range();
-                let input = Input { pixels: &buffers.input.0, size: case.size, radius: case.radius };
+                let input =
+                    Input { pixels: &buffers.input.0, size: case.size, radius: case.settings.first() };
                 let begin = Instant::now();
                 input.filter(&mut buffers.host[output_range], *threads)?;
                 Ok(Sample::on_host(ms_since(begin)))
@@ -718,7 +795,8 @@ impl Ladder for BoxFilter<'_> {
 
     /// Filters a frame of the movie through the engine, as the window does, and compares the result with the reference.
     fn check_in_use(&self, id: &str, built: &Built, case: &Case) -> VariantResult<Option<Checked>> {
-        let Some(engine) = &self.engine else { return Ok(None) };
+        let engine = self.engine.as_ref().filter(|_| Filter::selected().is_none());
+        let Some(engine) = engine else { return Ok(None) };
         let variant;
         let filter = match built {
             Built::Kernels(cl, built, _) => {
@@ -729,6 +807,6 @@ impl Ladder for BoxFilter<'_> {
             Built::Threads(..) => BuiltFilter::Threads,
             Built::Copy(_) => return Ok(None),
         };
-        engine.borrow_mut().check(filter, case.radius).map(Some)
+        engine.borrow_mut().check(filter, case.settings.first()).map(Some)
     }
 }

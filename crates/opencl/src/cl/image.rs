@@ -19,6 +19,17 @@ pub enum Channel {
     Float,
 }
 
+impl Channel {
+    /// Returns the bytes of a pixel of four such channels.
+    pub fn pixel_bytes(self) -> usize {
+        match self {
+            Channel::Unorm8 => 4,
+            Channel::Uint16 => 8,
+            Channel::Float => 16,
+        }
+    }
+}
+
 /// A two-dimensional image in a device's memory. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Image {
@@ -86,11 +97,12 @@ impl Image {
             num_samples: 0,
             buffer: ptr::null_mut(),
         };
-        let (kind, pixel_bytes) = match channel {
-            Channel::Unorm8 => (ffi::CL_UNORM_INT8, 4),
-            Channel::Uint16 => (ffi::CL_UNSIGNED_INT16, 8),
-            Channel::Float => (ffi::CL_FLOAT, 16),
+        let kind = match channel {
+            Channel::Unorm8 => ffi::CL_UNORM_INT8,
+            Channel::Uint16 => ffi::CL_UNSIGNED_INT16,
+            Channel::Float => ffi::CL_FLOAT,
         };
+        let pixel_bytes = channel.pixel_bytes();
         let format =
             ffi::cl_image_format { image_channel_order: ffi::CL_RGBA, image_channel_data_type: kind };
         let context = context.raw();

@@ -70,6 +70,14 @@ impl fmt::Display for Subject {
 }
 
 impl Subject {
+    /// Returns the result of comparing an output that does not differ, as [`VariantId::agreement`] does.
+    pub fn agreement(self) -> String {
+        match self {
+            Subject::Variant(id) => id.agreement(),
+            Subject::Conversion => "exact".to_owned(),
+        }
+    }
+
     /// Returns true if these kernels take part in making the picture while the variant `chosen` is selected. Those of the
     /// conversion always do.
     pub(super) fn is_used(self, chosen: VariantId) -> bool {

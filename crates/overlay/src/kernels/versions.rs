@@ -195,7 +195,9 @@ fn version_text(version: &Version, is_current: bool, view: &View) -> (Color32, S
     let place = if result.speed.as_ref().is_some_and(is_compared) { " in the movie" } else { "" };
     let time = result.time.map_or_else(String::new, |time| format!(", {}{place}", time.text()));
     let (color, text) = match &result.validation {
-        Validation::Exact | Validation::Pending => (theme::GOOD, format!("exact{time}")),
+        Validation::Exact | Validation::Pending => {
+            (theme::GOOD, format!("{}{time}", result.subject.agreement()))
+        }
         Validation::Differs(report) => {
             let first = report.first.as_ref().map(|first| format!(", first mismatch: {}", first.position));
             // The picture that was compared may have another size than the current one; then its number of bytes is shown, too.

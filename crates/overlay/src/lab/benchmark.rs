@@ -143,9 +143,10 @@ pub(super) fn show<'a>(
     pass: &mut Pass<'a>,
 ) -> &'a [RowReport] {
     let view = pass.view;
-    let choices = [format!("r = {}", view.radius), format!("r = {} to {}", SWEEP[0], SWEEP[SWEEP.len() - 1])];
+    let choices =
+        [format!("r = {}", view.box_radius), format!("r = {} to {}", SWEEP[0], SWEEP[SWEEP.len() - 1])];
     selection.size = show_choices(ui, &choices, &[], selection.size).unwrap_or(selection.size);
-    let radii = if selection.size == 1 { SWEEP.to_vec() } else { vec![view.radius] };
+    let radii = if selection.size == 1 { SWEEP.to_vec() } else { vec![view.box_radius] };
     let benchmark = &view.lab.benchmark;
     let is_measured = benchmark.devices.iter().any(|device| !device.runs.is_empty());
     let others = |ui: &mut Ui, actions: &mut Vec<Action>| {

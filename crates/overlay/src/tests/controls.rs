@@ -26,14 +26,14 @@ fn the_controls_and_the_menus_work_by_mouse_at_every_size() {
             ("Pause", Action::TogglePause),
             ("Hide", Action::ToggleOverlay),
             ("Keys", Action::ToggleKeys),
-            ("Smaller radius", Action::SetRadius(6)),
-            ("Larger radius", Action::SetRadius(8)),
+            ("Smaller radius", Action::SetSettings(6.into())),
+            ("Larger radius", Action::SetSettings(8.into())),
         ] {
             assert_eq!(fixture.click(name), [action], "{size}");
         }
         // The radius in the view stays, so the release requests the radius again.
         let actions = fixture.click("Radius");
-        let middle = |a: &Action| matches!(a, Action::SetRadius(r) if (54..=74).contains(r));
+        let middle = |a: &Action| matches!(a, Action::SetSettings(s) if (54..=74).contains(&s.first()));
         assert!(!actions.is_empty() && actions.iter().all(middle), "the middle at {size}: {actions:?}");
 
         for (menu, text, key, action) in [
@@ -103,8 +103,8 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
     }
     let mut fixture = Fixture::new(size);
     assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
-    assert_eq!(fixture.click("Smaller radius"), [Action::SetRadius(6)]);
-    assert_eq!(fixture.click("Larger radius"), [Action::SetRadius(8)]);
+    assert_eq!(fixture.click("Smaller radius"), [Action::SetSettings(6.into())]);
+    assert_eq!(fixture.click("Larger radius"), [Action::SetSettings(8.into())]);
     fixture.pass(vec![Event::PointerGone]);
     fixture.check_places();
     // A panel gives way to the controls, and the table of keys scrolls.
@@ -147,7 +147,7 @@ fn each_slider_is_reached_and_dragged_at_every_size() {
 
 impl Fixture<'_> {
     /// Asserts that no text overlaps another or leaves the window.
-    fn check_places(&self) {
+    pub(super) fn check_places(&self) {
         let faults = super::places::misplaced(self, |_| false);
         assert!(faults.is_empty(), "{}: {faults:?}", self.size);
     }
@@ -165,7 +165,7 @@ fn texts_keep_apart_and_inside_at_every_size() {
             if long {
                 fixture.movie.file_name = "a very long name of a movie, with more words than fit.mkv".into();
                 fixture.movie.duration_s = Some(36_000.0);
-                (fixture.paused, fixture.radius) = (true, MAX_RADIUS);
+                (fixture.paused, fixture.settings) = (true, MAX_RADIUS.into());
             }
             for variant in [named("flat"), VariantId::auto(), VariantId::OFF, named("running-sum")] {
                 fixture.push(variant, MAX_RADIUS, 14_896.0, 40);
@@ -205,7 +205,7 @@ fn no_size_and_no_data_break_the_controls() {
             };
             (sample.stages.filter_by_wall, sample.stages.pack_ms) = (true, Some(f64::INFINITY));
             sample.stages.times = [f64::NAN; Stage::ALL.len()];
-            (sample.setting.variant, sample.setting.radius) = (VariantId::OFF, MAX_RADIUS);
+            (sample.setting.variant, sample.setting.settings) = (VariantId::OFF, MAX_RADIUS.into());
             sample.setting.size = (1, 1);
             fixture.recorder.push(sample.clone());
             fixture.pass(vec![Event::PointerMoved(pos2(w / 2.0, h * 0.8))]);

@@ -130,7 +130,7 @@ fn texts_of_messages() {
     });
     panel("slow", |f| f.busy = Some(busy(named("flat"), 7, 0.84, Some(12.0))));
     panel("scoreboard", |f| {
-        f.radius = 3;
+        f.settings = 3.into();
         f.variants[1].status = unavailable();
         f.variants[2].status = VariantStatus::Building;
     });

@@ -17,7 +17,7 @@ fn changes_and_slow_pictures_are_told_in_the_line() {
     type Change = fn(&mut Fixture);
     let changes: [(&str, Change); 5] = [
         (LINE, |f| f.chosen = named("naive")),
-        (LINE, |f| f.radius = 8),
+        (LINE, |f| f.settings = 8.into()),
         ("flat r=7 \u{b7} 8.45 ms \u{b7} \u{2013} fps \u{b7} CPU 60 % \u{b7} paused", |f| f.paused = true),
         (LINE, |f| f.correction = Some(video::color::Correction::NEUTRAL)),
         (LINE, |f| f.part = (Some(1.0), None)),

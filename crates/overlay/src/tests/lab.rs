@@ -28,7 +28,7 @@ fn the_lab_opens_at_the_ladder_that_plays() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.open(Panel::Lab);
     fixture.settle();
-    let want = Action::Benchmark(vec![fixture.radius]);
+    let want = Action::Benchmark(vec![fixture.settings.first()]);
     assert_eq!(fixture.click("Pause and measure"), [want, Action::TogglePause]);
 }
 

@@ -24,6 +24,7 @@ mod machine;
 mod mouse;
 mod notices;
 mod panels;
+mod parameters;
 mod pictures;
 mod places;
 mod scoreboard;
@@ -37,7 +38,7 @@ use crate::{panel, theme};
 use base::device::{ClockSnapshot, Reading};
 use base::error::Error;
 use base::timing::CpuReading;
-use box_filter::{VariantId, named};
+use box_filter::{Settings, VariantId, named};
 use stats::{FrameSample, PlayState, Playing, Recorder, Sharing, Stage};
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
@@ -111,7 +112,7 @@ struct State<'a> {
     heart: Option<String>,
     sound: Option<SoundView>,
     chosen: VariantId,
-    radius: u32,
+    settings: Settings,
     paused: bool,
 }
 
@@ -163,7 +164,7 @@ impl<'a> Fixture<'a> {
             heart: None,
             sound: None,
             chosen: named("flat"),
-            radius: 7,
+            settings: 7.into(),
             paused: false,
         };
         let deltas = Deltas::default();
@@ -251,7 +252,7 @@ impl<'a> Fixture<'a> {
     /// Presents `count` frames of this filter.
     fn push(&mut self, variant: VariantId, radius: u32, ms: f64, count: usize) {
         self.push_like(count, |_, sample| {
-            (sample.setting.variant, sample.setting.radius) = (variant, radius);
+            (sample.setting.variant, sample.setting.settings) = (variant, radius.into());
             sample.stages.times[Stage::Filter as usize] = if variant == VariantId::OFF { 0.0 } else { ms };
         });
     }
@@ -442,12 +443,13 @@ impl State<'_> {
             sharing: &Sharing::copy("no device"),
             variants: &self.variants,
             chosen: self.chosen,
-            radius: self.radius,
+            settings: self.settings,
+            box_radius: if self.chosen.opened().is_none() { self.settings.first() } else { 7 },
             paused: self.paused,
             unpaced: false,
             shown: self.recorder.shown.last().map(|s| ShownFilter {
                 variant: s.setting.variant,
-                radius: s.setting.radius,
+                settings: s.setting.settings,
                 size: s.setting.size,
             }),
             state: PlayState::of(
@@ -512,5 +514,5 @@ fn sound(volume: u32, is_muted: bool) -> Option<SoundView> {
 
 /// Returns the progress of a picture that is being filtered, as the overlay gets it.
 fn busy(variant: VariantId, radius: u32, elapsed_s: f64, predicted_s: Option<f64>) -> Busy {
-    Busy { variant, radius, awaits_build: false, fraction: 0.34, elapsed_s, predicted_s }
+    Busy { variant, settings: radius.into(), awaits_build: false, fraction: 0.34, elapsed_s, predicted_s }
 }

@@ -50,7 +50,7 @@ pub(super) fn wiped(size: Vec2) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
     let sides = [(named("flat"), 7), (named("native"), 3)].map(|(id, radius)| Request::new(id, radius));
     fixture.wipe = Some(Wipe { sides, by_wall: [false, true], difference: None });
-    let beside = SecondSetting { variant: named("native"), radius: 3, compared: false };
+    let beside = SecondSetting { variant: named("native"), settings: 3.into(), compared: false };
     fixture.push_like(39, |_, sample| {
         sample.beside_filter_ms = Some(2.0 * sample.stages.filter_ms());
         sample.setting.beside = Some(beside);
@@ -199,14 +199,14 @@ fn the_wheel_changes_what_it_is_over() {
             fixture.pass(vec![wheel(unit, y)])
         };
         let line = MouseWheelUnit::Line;
-        assert_eq!(turn(radius, line, 1.0), [Action::SetRadius(8)], "{size}");
-        assert_eq!(turn(radius, line, -2.0), [Action::SetRadius(5)], "{size}");
-        assert_eq!(turn(radius, line, -20.0), [Action::SetRadius(0)], "{size}");
+        assert_eq!(turn(radius, line, 1.0), [Action::SetSettings(8.into())], "{size}");
+        assert_eq!(turn(radius, line, -2.0), [Action::SetSettings(5.into())], "{size}");
+        assert_eq!(turn(radius, line, -20.0), [Action::SetSettings(0.into())], "{size}");
         assert_eq!(turn(rail, line, 1.0), [Action::Seek { to_s: 6.0, exact: true }], "{size}");
         assert_eq!(turn(rail, line, -1.0), [Action::Seek { to_s: 0.0, exact: true }], "{size}");
         // A touch pad moves by points, many times a second.
         assert_eq!(turn(radius, MouseWheelUnit::Point, 30.0), [], "{size}");
-        assert_eq!(turn(radius, MouseWheelUnit::Point, 15.0), [Action::SetRadius(8)], "{size}");
+        assert_eq!(turn(radius, MouseWheelUnit::Point, 15.0), [Action::SetSettings(8.into())], "{size}");
         assert_eq!(turn(pos2(size.x * 0.5, size.y * 0.35), line, 1.0), [], "{size}");
     }
 }

@@ -43,7 +43,7 @@ fn the_scoreboard_has_each_variants_last_time_and_marks_old_ones() {
     assert_eq!(row(&fixture, named("fused")), ["8", "fused", "0.37 ms"]);
     assert_eq!(row(&fixture, named("naive")), ["1", "naive", "845 ms"]);
     // Another radius makes all times old, until they are measured there.
-    fixture.set(|f| f.radius = 3);
+    fixture.set(|f| f.settings = 3.into());
     assert_eq!(row(&fixture, named("naive")), ["1", "naive", "at r = 7", "845 ms"]);
     assert_eq!(row(&fixture, named("separable")), ["2", "separable", "not measured"]);
     fixture.present(named("fused"), 3, 0.36, 10);
@@ -135,7 +135,7 @@ pub(super) fn judged(size: Vec2) -> Fixture<'static> {
     let mut fixture = Fixture::new(size);
     let [saved, now] = [0.8, 1.0].map(|factor| saved_samples(factor, "Device"));
     fixture.saved_columns = LadderColumn::of_report("run.json", &saved).unwrap();
-    let verdicts = fixture.saved_columns[0].compare(&now, (7, (1280, 720)));
+    let verdicts = fixture.saved_columns[0].compare(&now, (7.into(), (1280, 720)));
     fixture.saved_columns[0].verdicts = verdicts;
     fixture.settle();
     fixture
@@ -152,9 +152,9 @@ fn a_saved_run_and_another_device_stand_beside_the_times_of_the_device_in_use() 
     elsewhere.metadata.host.name = "hall-7".into();
     assert_eq!(LadderColumn::of_report("run.json", &elsewhere).unwrap()[0].title, "hall-7");
     // Times of another radius are not those of this one.
-    fixture.set(|f| f.radius = 3);
+    fixture.set(|f| f.settings = 3.into());
     assert_eq!(row(&fixture, named("naive")).last().unwrap(), "\u{2013}");
-    fixture.set(|f| f.radius = 7);
+    fixture.set(|f| f.settings = 7.into());
     // The device in use has no times yet, the one before keeps its own.
     let second = base::device::DeviceInfo { index: 5, name: "Second".into(), ..pocl() };
     fixture.recorder.shown.device_changed(1, Some(pocl()));
@@ -207,7 +207,7 @@ fn a_saved_run_has_a_verdict_on_each_row() {
     let value = |fixture: &Fixture| {
         fixture.harness.query_all_by_label("naive").find_map(|node| node.value()).unwrap_or_default()
     };
-    let at = (7, (1280, 720));
+    let at = (7.into(), (1280, 720));
     let mut fixture = Fixture::new(SIZES[0]);
     let columns = LadderColumn::of_report("run.json", &with(1.0, "D")).unwrap();
     for (now, short, sentence) in [
@@ -234,7 +234,7 @@ fn a_saved_run_has_a_verdict_on_each_row() {
         fixture.assert_contains(&[&format!("Against this run: {sentence}")]);
     }
     // The verdict is of this radius only.
-    fixture.set(|f| f.radius = 3);
+    fixture.set(|f| f.settings = 3.into());
     assert!(!value(&fixture).contains("other device"));
 }
 
@@ -243,7 +243,7 @@ fn the_ladder_is_exported_as_a_table_and_as_two_charts_with_the_same_texts() {
     let fixture = Fixture::new(SIZES[0]);
     let saved = LadderColumn::of_report("<run> & \"x\".json", &saved_run()).unwrap();
     let export = |at| LadderExport::new(&fixture.recorder, Some(&pocl()), (&saved, &fixture.kernels), at);
-    let ladder = export((7, (1280, 720))).unwrap();
+    let ladder = export((named("flat"), 7.into(), (1280, 720))).unwrap();
     let csv = ladder.csv();
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[0], "variant,ms,low_ms,high_ms,factor,frames,radius,width,height,device,edited_version");
@@ -264,7 +264,7 @@ fn the_ladder_is_exported_as_a_table_and_as_two_charts_with_the_same_texts() {
     assert_eq!(rgba.len(), (4 * width * height) as usize);
     assert!(rgba.chunks_exact(4).filter(|p| dark(p)).count() > 2000, "texts");
     assert!(rgba.chunks_exact(4).filter(|p| is_bar(p)).count() > 10_000, "bars");
-    let error = export((3, (1280, 720))).err().unwrap();
+    let error = export((named("flat"), 3.into(), (1280, 720))).err().unwrap();
     assert!(error.why.contains("radius 3"), "{error}");
 }
 
@@ -282,7 +282,7 @@ fn the_story_is_of_times_at_this_radius_and_size_and_of_enough_frames() {
     // Other back ends run elsewhere, so the comparison leaves them out.
     fixture.present(named("native"), 7, 0.01, 10);
     assert_eq!(comparison(&fixture).as_deref(), Some("fused vs. naive: 2,300\u{d7} faster"));
-    fixture.set(|f| f.radius = 3);
+    fixture.set(|f| f.settings = 3.into());
     assert_eq!(comparison(&fixture), None, "{:?}", fixture.texts);
     fixture.present(named("flat"), 3, 8.0, 10);
     assert_eq!(comparison(&fixture), None, "one time is no story");
@@ -290,7 +290,7 @@ fn the_story_is_of_times_at_this_radius_and_size_and_of_enough_frames() {
     assert_eq!(comparison(&fixture).as_deref(), Some("vectorized vs. flat: 4\u{d7} faster"));
 
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.radius = 3;
+    fixture.settings = 3.into();
     fixture.push(named("fused"), 3, 0.37, 10);
     fixture.present(named("naive"), 3, 845.0, 1);
     assert_eq!(ends(&fixture, "\u{d7} faster"), None);
@@ -418,7 +418,7 @@ fn the_rungs_stand_in_groups_and_the_cells_of_a_small_window_have_times() {
 
     let mut fixture = Fixture::new(SIZES[1]);
     fixture.assert_shows(&["845 ms", "8.45 ms"]);
-    fixture.set(|f| f.radius = 3);
+    fixture.set(|f| f.settings = 3.into());
     fixture.assert_shows(&["845 r=7"]);
 }
 
@@ -463,8 +463,13 @@ fn edited_kernels_have_their_version_wherever_a_variant_has_a_time() {
     let left = fixture.cover("ladder").rect.left();
     assert!(name.right() < version.left() && version.right() < left + 6.0 + 110.0, "{name} {version}");
 
-    let ladder =
-        LadderExport::new(&fixture.recorder, None, (&[], &fixture.kernels), (7, (1280, 720))).unwrap();
+    let ladder = LadderExport::new(
+        &fixture.recorder,
+        None,
+        (&[], &fixture.kernels),
+        (named("flat"), 7.into(), (1280, 720)),
+    )
+    .unwrap();
     let csv = ladder.csv();
     assert!(csv.lines().any(|line| line.starts_with("flat,") && line.ends_with(",3")), "{csv}");
     assert!(csv.lines().any(|line| line.starts_with("naive,") && line.ends_with("\",")), "{csv}");
@@ -500,7 +505,7 @@ fn in_a_wipe_the_ladder_marks_both_sides_and_the_one_that_keys_choose() {
 #[test]
 fn two_kernels_that_are_equally_fast_have_no_factor_of_one() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.set(|f| f.radius = 3);
+    fixture.set(|f| f.settings = 3.into());
     fixture.push_noisy(named("vectorized"), 3, [0.642, 0.367], 61);
     fixture.push_noisy(named("running-sum"), 3, [0.682, 0.39], 61);
     fixture.wait(1.0);

@@ -83,7 +83,7 @@ fn the_talk_says_what_the_selected_variant_does_and_takes_itself() {
     fixture.present(named("fused"), 7, 0.37, 20);
     fixture.assert_shows(&["2,300\u{d7} as fast as naive"]);
     // At another radius nothing was measured.
-    fixture.set(|f| f.radius = 8);
+    fixture.set(|f| f.settings = 8.into());
     assert!(fixture.shows("r = 8") && !fixture.shows(" ms"), "{:?}", fixture.texts);
     assert_eq!(fixture.count(theme::UNKNOWN), 7, "{:?}", fixture.texts);
     assert_eq!(fixture.bars(theme::FILTER) + fixture.bars(theme::FILTER_DIM), 0);

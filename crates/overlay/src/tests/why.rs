@@ -90,7 +90,7 @@ fn the_panel_of_stages_says_why_and_nothing_that_is_not_known() {
     // The roofline has a dot for the variant that was measured with known work, with the variant's key.
     fixture.assert_shows(&["3  flat: 14.2 GFLOP/s, 15.0 op/byte"]);
     // At another radius there are no measurements.
-    fixture.set(|f| f.radius = 8);
+    fixture.set(|f| f.settings = 8.into());
     assert!(!fixture.shows("op/byte") && !fixture.shows("copy: 50.0 GB/s"), "{:?}", fixture.texts);
 
     let modified = FilterWork { work: None, ..two_passes([f64::NAN; 2]) };

@@ -97,7 +97,7 @@ fn an_armys_frame_is_told_beside_the_movies() {
 #[test]
 fn each_version_of_the_kernels_is_a_setting_of_its_own() {
     let mut recorder = Recorder::new(true);
-    let beside = Some(SecondSetting { variant: named("flat"), radius: 3, compared: false });
+    let beside = Some(SecondSetting { variant: named("flat"), settings: 3.into(), compared: false });
     for (n, (version, beside)) in [(1, None), (2, None), (1, None), (2, beside)].into_iter().enumerate() {
         let mut sample = frame(n as f64 * 0.04, 40.0, version as f64, named("flat"));
         sample.setting = Setting { version, beside, beside_version: beside.map(|_| 1), ..sample.setting };
@@ -118,6 +118,47 @@ fn each_version_of_the_kernels_is_a_setting_of_its_own() {
     assert_eq!(json["settings"].as_array().unwrap().iter().map(told).collect::<Vec<_>>(), wanted);
 }
 
+/// Tests that the settings of a filter of a folder are written with their names, in place of the radius.
+#[test]
+fn filters_of_folders_have_names_of_settings() {
+    let parameters = "parameters.gain = { type = \"float\", range = [0.25, 8.0], default = 1.0 }\n\
+                      parameters.side = { type = \"int\", range = [1, 9], default = 3, unit = \"px\" }";
+    let filter = Filter::made_up("edges", parameters);
+    let (variant, settings) =
+        (filter.initial(), filter.defaults().with(&filter.description.parameters, 0, 1.5));
+    let mut recorder = Recorder::new(true);
+    recorder.push(frame(0.0, 40.0, 1.0, named("flat")));
+    let beside = Some(SecondSetting { variant, settings, compared: false });
+    recorder.push(with(frame(0.04, 40.0, 1.0, variant), |sample| {
+        sample.setting = Setting { settings, beside, ..sample.setting };
+    }));
+    let (_, json) = both(&recorder);
+    let named = json!({ "gain": 1.5, "side": 3 });
+    for list in ["frames", "settings"] {
+        assert_eq!((&json[list][0]["radius"], json[list][0].get("settings")), (&json!(7), None));
+        assert_eq!((json[list][1].get("radius"), &json[list][1]["settings"]), (None, &named));
+        assert_eq!(json[list][1]["beside"], "edges/plain gain = 1.5, side = 3 px");
+        assert_eq!(settings_from_json(variant, &json[list][1]), Some(settings));
+    }
+    assert_eq!(json["radius"], 7);
+    let folder = Folder::new("stats-folder");
+    let context = ExportContext { filter: (variant, settings), ..ExportContext::made_up() };
+    let path = folder.file("s.json");
+    export(&path, &recorder, &context).unwrap();
+    let json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!((&json["variant_settings"], json.get("radius")), (&named, None));
+    assert_eq!((&json["variant"], json["settings"].as_array().unwrap().len()), (&json!("edges/plain"), 2));
+    let path = folder.file("s.csv");
+    export(&path, &recorder, &context).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(
+        rows[0].ends_with(",sound_lag,settings") && rows[1].contains(",flat,7,") && rows[1].ends_with(',')
+    );
+    assert!(rows[2].contains(",edges/plain,,") && rows[2].ends_with(",gain=1.5 side=3"), "{text}");
+    assert!(rows[2].contains(",\"edges/plain gain = 1.5, side = 3 px\","), "{text}");
+}
+
 /// Tests that the intervals of frames with two filters are not counted for a setting with one filter.
 #[test]
 fn frames_of_a_wipe_are_a_setting_of_their_own() {
@@ -130,7 +171,8 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
     ];
     for (n, (way, _)) in ways.into_iter().flat_map(|way| [way; 4]).enumerate() {
         let mut sample = frame(n as f64 * 0.04, 40.0, 1.0, named("flat"));
-        sample.setting.beside = way.map(|(variant, compared)| SecondSetting { variant, radius: 3, compared });
+        sample.setting.beside =
+            way.map(|(variant, compared)| SecondSetting { variant, settings: 3.into(), compared });
         recorder.push(FrameSample { beside_filter_ms: way.map(|_| 2.5), ..sample });
         assert_eq!(recorder.shown.beside().map(|summary| summary.p50), way.map(|_| 2.5));
     }

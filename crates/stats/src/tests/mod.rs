@@ -7,7 +7,7 @@ mod tracing;
 use std::fs;
 
 use super::*;
-use box_filter::{VariantId, named};
+use box_filter::{Filter, VariantId, named};
 use testkit::movie::Folder;
 
 /// The filter time in milliseconds of a [`frame`] with a `unit` of 1.

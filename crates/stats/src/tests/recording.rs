@@ -27,7 +27,8 @@ fn a_summary_covers_the_current_variant_and_radius_only() {
     // The first frame has no interval. All rows of a table are of the same frames.
     assert_eq!((filter.n, found), (3, [3.0, 3.0, 4.0, 4.0, 3.0]));
     assert_eq!(recorder.shown.frame_interval().unwrap().n, filter.n);
-    let changes: [fn(&mut Setting); 3] = [|s| s.radius = 8, |s| s.size = (1280, 719), |s| s.device = 1];
+    let changes: [fn(&mut Setting); 3] =
+        [|s| s.settings = 8.into(), |s| s.size = (1280, 719), |s| s.device = 1];
     for (at, change) in [0.6, 0.7, 0.8].into_iter().zip(changes) {
         recorder.push(with(frame(at, 42.0, 1.0, named("flat")), |sample| change(&mut sample.setting)));
         assert_eq!(recorder.shown.summary(Stage::Filter).unwrap().n, 1);
@@ -94,7 +95,7 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
     // Neither has a frame of its own, and beside others only what it made.
     assert_eq!(recorder.shown.summary(Stage::Filter), None);
     let wiped = |recorder: &mut Recorder, first, variant| {
-        let beside = Some(SecondSetting { variant, radius: 7, compared: false });
+        let beside = Some(SecondSetting { variant, settings: 7.into(), compared: false });
         recorder.push(with(frame(9.0, 40.0, 1.0, first), |sample| {
             sample.setting = Setting { beside, beside_version: Some(1), ..sample.setting };
             sample.beside_filter_ms = Some(3.0);
@@ -136,9 +137,9 @@ fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
 fn scores_are_medians_that_survive_a_switch() {
     let mut recorder = Recorder::new(false);
     let mut at = 0.0;
-    let mut push = |recorder: &mut Recorder, unit, variant, radius| {
+    let mut push = |recorder: &mut Recorder, unit, variant, radius: u32| {
         at += 0.04;
-        recorder.push(with(frame(at, 40.0, unit, variant), |sample| sample.setting.radius = radius));
+        recorder.push(with(frame(at, 40.0, unit, variant), |sample| sample.setting.settings = radius.into()));
     };
     let at_7 =
         |r: &Recorder, variant| r.shown.scores.of(variant).map(|s| (s.ms, s.n, s.is_at(7, (1280, 720))));
