@@ -10,13 +10,51 @@ use clap::Args;
 
 use crate::gl_window::Interface;
 use crate::window_system::WindowSystem;
-use box_filter::{VariantId, join_ids};
+use box_filter::{Filter, Settings, VariantId, join_ids};
 use ladder::sizes::Sizes;
 use video::{Language, Languages, OpenPolicy, References};
+
+/// Options that select the filter of a folder, and the values of its parameters.
+#[derive(Debug, Clone, Args)]
+pub struct FolderArgs {
+    /// Folder of a filter: filter.toml and kernels (docs/filters.md); its variants take the place of the box filter's [env:
+    /// CLREEL_FILTER]
+    #[arg(long = FILTER, value_name = "DIR", conflicts_with = "kernels")]
+    pub folder: Option<PathBuf>,
+    /// Value of a parameter of the filter, such as sigma=2.5; repeatable [default: that of the description]
+    #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true)]
+    pub set: Vec<String>,
+}
+
+/// The name of the option for the folder of a filter.
+pub(crate) const FILTER: &str = "filter";
+
+impl FolderArgs {
+    /// Returns the values of the parameters of a variant's filter, for the box filter with this radius.
+    ///
+    /// # Errors
+    /// Returns the reason if `--set` names no parameter, or has a value that it cannot have.
+    pub(crate) fn settings(&self, variant: VariantId, radius: u32) -> Result<Settings, String> {
+        if variant.opened().is_none() && Filter::selected().is_some() {
+            return Ok(radius.into());
+        }
+        let parameters = &variant.filter().description.parameters;
+        let mut settings = variant.opened().map_or(radius.into(), Filter::defaults);
+        for text in &self.set {
+            settings
+                .set(parameters, text)
+                .map_err(|why| format!("invalid value '{text}' for '--set <NAME=VALUE>': {why}"))?;
+        }
+        Ok(settings)
+    }
+}
 
 /// Options that select the filter and its device, or two filters at once.
 #[derive(Debug, Args)]
 pub struct FilterArgs {
+    /// The options that select the filter of a folder.
+    #[command(flatten)]
+    pub folder: FolderArgs,
     /// The filter
     #[arg(long, value_name = "ID", default_value_t = VariantId::initial(), help = format!("The filter: {}, a kernel of your own in the folder of --kernels", join_ids(VariantId::with_own(), "or")))]
     pub variant: VariantId,

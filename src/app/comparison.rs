@@ -13,12 +13,12 @@ use base::error::{Error, Result};
 use base::memory::picture_memory;
 use base::timing::log::{self, Event};
 use base::timing::ratio::MIN_SAMPLES;
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use compute::trial::Child;
 use ladder::Outcome;
 use ladder::rounds::{BenchOptions, Benchmark};
 use ladder::runner::LadderRunner;
-use ladders::box_filter::{BoxFilter, VARIANTS};
+use ladders::box_filter::{BoxFilter, variant as ladder_variant};
 use opencl::cl::Device;
 use opencl::sources::Sources;
 use overlay::SpeedState;
@@ -42,15 +42,15 @@ const PAUSE_FACTOR: u32 = 2;
 /// The longest pause after a round.
 const MAX_PAUSE: Duration = Duration::from_millis(200);
 
-/// Two versions of a variant's kernels, and the device, frame and radius with which they are compared.
+/// Two versions of a variant's kernels, and the device, frame and settings with which they are compared.
 pub(crate) struct ComparisonRequest {
     pub device: Device,
     /// The kernel sources of the earlier version and of the later version. The verdict says how fast the later one is.
     pub sources: [Sources; 2],
     pub variant: VariantId,
     pub frame: Arc<Frame>,
-    /// The radius in pixels.
-    pub radius: u32,
+    /// The values of the filter's parameters.
+    pub settings: Settings,
     /// The filter's time for a whole frame in milliseconds; `None` if it was measured for neither version.
     pub frame_ms: Option<f64>,
     /// The user's timeout for a step of the validation of edited kernels.
@@ -66,14 +66,14 @@ pub(crate) fn compare(
     request: &ComparisonRequest,
     worker: &Worker<'_, SpeedState, (u32, u32)>,
 ) -> Result<Option<SpeedState>> {
-    let ComparisonRequest { device, sources, variant, radius, kernel_timeout, .. } = request;
+    let ComparisonRequest { device, sources, variant, settings, kernel_timeout, .. } = request;
     let began = Instant::now();
     let picture = &request.frame.picture;
     let (width, height) = (picture.width(), picture.height());
     let mut pixels = picture_memory(width, height)?;
     RgbaConverter::new().convert(picture, &mut pixels)?;
     let first_rows = |rows: u32| vec![pixels[..rows as usize * width as usize * 4].to_vec()];
-    let Some(variant) = VARIANTS.iter().find(|known| known.id == variant.name) else {
+    let Some(variant) = ladder_variant(*variant) else {
         return Err(Error::new(format!("'{variant}' has no kernels to compare."), "", ""));
     };
     let mut children = [(); 2].map(|()| Child::new(BoxFilter::INFO.name, *kernel_timeout));
@@ -86,7 +86,7 @@ pub(crate) fn compare(
             let frames = first_rows(rows);
             let ladder = BoxFilter::on_frames(&frames, (width, rows));
             let runner = LadderRunner::new(&ladder, Some(device), sources[1].clone(), &mut *child);
-            let mut buffers = runner.allocate(&ladder.case(*radius))?;
+            let mut buffers = runner.allocate(&ladder.case(*settings))?;
             match runner.prepare(variant, &mut buffers) {
                 Ok(prepared) => f64::from(rows) * MAX_RUN_MS / prepared.predicted_ms.max(1e-6),
                 Err(outcome) => return Err(Error::new(reason(&outcome), "", "")),
@@ -106,7 +106,7 @@ pub(crate) fn compare(
         // The versions have been validated. The outputs of the timed runs are compared all the same.
         checks: false,
     };
-    let (variants, case) = ([variant], ladder.case(*radius));
+    let (variants, case) = ([variant], ladder.case(*settings));
     let bench = Benchmark { runner: &runner, second: Some(&second), variants: &variants, options };
     let mut one = bench.case(&case);
     // The times at which the first and the last round began, and the number of rounds.

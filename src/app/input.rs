@@ -91,7 +91,7 @@ mod tests {
             (KeyCode::Digit1, "+", "+", none, variant(named("naive"))),
             (KeyCode::Digit6, "-", "-", none, variant(named("glsl"))),
             (KeyCode::Numpad6, "6", "6", none, variant(named("glsl"))),
-            (KeyCode::NumpadSubtract, "-", "-", none, Some(Action::ChangeRadius(-1))),
+            (KeyCode::NumpadSubtract, "-", "-", none, Some(Action::ChangeSettings(-1))),
             (KeyCode::BracketRight, "ъ", "ъ", none, Some(Action::ChangeSpeed(Some(1.1)))),
             (KeyCode::KeyD, "в", "в", control, Some(Action::NextDevice)),
             (KeyCode::KeyD, "D", "d", control, Some(Action::NextDevice)),

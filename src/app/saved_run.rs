@@ -1,16 +1,16 @@
 //! A run of the window as a benchmark result (the button *Save run*): the filter times of the movie's frames, which `clreel
 //! compare` can read.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use base::error::{Error, Result};
 use base::timing::Series;
 use base::timing::noise::{Noise, Noisy};
 use base::verify::Checked;
-use box_filter::VariantId;
+use box_filter::{Settings, VariantId};
 use ladder::results::{DeviceReport, Input, Report, RowReport, RunReport, Samples};
 use ladders::box_filter::BoxFilter;
-use stats::{ExportContext, FrameSample, Recorder, Setting};
+use stats::{ExportContext, FrameSample, Recorder, Setting, settings_json};
 
 /// The greatest number of frames of a variant with which the window is compared while it plays.
 const MAX_FRAMES: usize = 1000;
@@ -33,10 +33,10 @@ pub(super) fn results(recorder: &Recorder, context: &ExportContext) -> Result<Re
     Ok(report(&rows, context))
 }
 
-/// Returns the times of the last frames at this radius as [`results`] does, with the newest version of each variant only.
-pub(super) fn current_results(recorder: &Recorder, context: &ExportContext, radius: u32) -> Report {
+/// Returns the times of the last frames with these settings as [`results`] does, with the newest version of each variant only.
+pub(super) fn current_results(recorder: &Recorder, context: &ExportContext, settings: Settings) -> Report {
     let mut rows = rows(recorder, context);
-    rows.retain(|(of, _)| of.radius == radius);
+    rows.retain(|(of, _)| of.settings == settings);
     let newest =
         rows.iter().map(|(of, frames)| (*of, frames[frames.len().saturating_sub(MAX_FRAMES)..].to_vec()));
     let is_newest = |(of, _): &(Setting, _)| {
@@ -72,22 +72,34 @@ fn rows<'a>(recorder: &'a Recorder, context: &ExportContext) -> Rows<'a> {
 /// occurred.
 type Rows<'a> = Vec<(Setting, Vec<&'a FrameSample>)>;
 
-/// Creates the benchmark result from the frames of each setting, with a case for each radius.
+/// Creates the benchmark result from the frames of each setting, with a case for each radius and for other settings.
 fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
     let (width, height) = (c.movie.width, c.movie.height);
-    let mut radii: Vec<u32> = rows.iter().map(|(of, _)| of.radius).collect();
-    radii.sort_unstable();
-    radii.dedup();
-    let case = |radius: u32| {
-        let own: Vec<_> = rows.iter().filter(|(of, _)| of.radius == radius).collect();
+    let mut cases: Vec<(&str, Value)> = Vec::new();
+    for (of, _) in rows {
+        let case = settings_json(of.variant, of.settings);
+        if !cases.contains(&case) {
+            cases.push(case);
+        }
+    }
+    // Cases of the filters of folders follow those of the box filter.
+    cases.sort_by_key(|(_, settings)| settings.as_u64().unwrap_or(u64::MAX));
+    let case = |case: (&str, Value)| {
+        let is_of_case = |of: &Setting| settings_json(of.variant, of.settings) == case;
+        let own: Vec<_> = rows.iter().filter(|(of, _)| is_of_case(of)).collect();
+        let settings = own.first().map_or_else(String::new, |(of, _)| match of.variant.opened() {
+            None => format!(" · radius {}", of.settings.first()),
+            Some(_) => format!(" · {}", of.variant.settings_text(of.settings)),
+        });
+        let (key, value) = case;
         let variants = own.iter().map(|(of, frames)| {
             let has_versions = own.iter().filter(|(other, _)| other.variant == of.variant).count() > 1;
             RowReport { version: has_versions.then_some(of.version), ..row(of, frames, c) }
         });
         RunReport {
             // Times of frames that play are not comparable to those of `bench`.
-            title: format!("{width}×{height} · radius {radius}, in the window"),
-            case: json!({ "width": width, "height": height, "radius": radius }),
+            title: format!("{width}×{height}{settings}, in the window"),
+            case: json!({ "width": width, "height": height, key: value }),
             variants: variants.collect(),
             clock: Some(c.clock.json_name().to_owned()),
             clock_reason: c.clock.note(),
@@ -96,7 +108,7 @@ fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
         }
     };
     let device = DeviceReport {
-        runs: radii.into_iter().map(case).collect(),
+        runs: cases.into_iter().map(case).collect(),
         ..DeviceReport::new(c.device.as_ref(), (&c.sharing, &c.sharing_reason))
     };
     let frames = rows.iter().map(|(_, frames)| frames.len()).sum();
@@ -150,13 +162,47 @@ mod tests {
     use super::*;
     use crate::app::test_folder;
     use base::timing::Verdict;
-    use box_filter::named;
+    use box_filter::{Filter, named};
     use ladder::compare::compare;
     use stats::{SecondSetting, Stage};
 
     /// Creates a recorded frame whose stages each take `ms` milliseconds, presented at the time `at`.
     fn frame(at: f64, ms: f64, variant: VariantId) -> FrameSample {
         FrameSample::made_up(at, variant, [ms; Stage::ALL.len()])
+    }
+
+    /// Tests that times of the filter of a folder have a case for each of its settings, and are read again.
+    #[test]
+    fn a_saved_run_has_the_settings_of_a_filter_of_a_folder() {
+        let gain = "parameters.gain = { type = \"float\", range = [0.25, 8.0], default = 1.0 }";
+        let filter = Filter::made_up("edges", gain);
+        let parameters = &filter.description.parameters;
+        let [quiet, loud] = [1.0, 2.5].map(|gain| filter.defaults().with(parameters, 0, gain));
+        let mut recorder = Recorder::new(true);
+        for n in 0..60u32 {
+            let mut sample = frame(f64::from(n) * 0.04, 1.0 + f64::from(n / 20), filter.initial());
+            sample.setting.settings = if n < 20 { quiet } else { loud };
+            if n >= 40 {
+                (sample.setting.variant, sample.setting.settings) = (named("naive"), 7.into());
+            }
+            recorder.push(sample);
+        }
+        let mut context = ExportContext::made_up();
+        context.kernels[0].variant = filter.initial();
+        let report = results(&recorder, &context).unwrap();
+        let cases: Vec<_> = report.devices[0].runs.iter().map(|run| (&*run.title, &run.case)).collect();
+        let case = |key: &str, value: Value| json!({ "width": 1280, "height": 720, key: value });
+        let wanted = [
+            ("1280×720 · radius 7, in the window", &case("radius", 7.into())),
+            ("1280×720 · gain = 1, in the window", &case("settings", json!({ "gain": 1.0 }))),
+            ("1280×720 · gain = 2.5, in the window", &case("settings", json!({ "gain": 2.5 }))),
+        ];
+        assert_eq!(cases, wanted);
+        let column = &overlay::LadderColumn::of_report("run.json", &report).unwrap()[0];
+        let at = (loud, (1280, 720));
+        let now = current_results(&recorder, &context, loud);
+        let said = column.compare(&now, at).sentence(filter.initial(), at).unwrap();
+        assert!(said.starts_with("no difference shown"), "{said}");
     }
 
     /// Tests that a saved run is read as a result of `bench`: two runs with the same times have no difference.
@@ -170,7 +216,7 @@ mod tests {
             }
             // Neither a frame without a filter nor one in a wipe is saved.
             recorder.push(frame(9.0, 1.0, VariantId::OFF));
-            let beside = Some(SecondSetting { variant: named("flat"), radius: 3, compared: false });
+            let beside = Some(SecondSetting { variant: named("flat"), settings: 3.into(), compared: false });
             let mut wiped = frame(9.1, 50.0, named("naive"));
             wiped.setting.beside = beside;
             recorder.push(wiped);
@@ -199,10 +245,10 @@ mod tests {
         let rows = compare(&first, &saved(&record(1.0, 60), &unverified));
         assert_eq!(rows[0].result.as_ref().unwrap_err().reason, "not verified in the later result");
         // The window's ladder has the same verdicts while it plays.
-        let (at, made_up) = ((7, (1280, 720)), ExportContext::made_up());
+        let (at, made_up) = ((7.into(), (1280, 720)), ExportContext::made_up());
         let column = &overlay::LadderColumn::of_report("run.json", &first).unwrap()[0];
         let sentence = |recorder: &Recorder, context: &ExportContext| {
-            column.compare(&current_results(recorder, context, 7), at).sentence(named("naive"), at)
+            column.compare(&current_results(recorder, context, 7.into()), at).sentence(named("naive"), at)
         };
         let said = sentence(&record(1.5, 60), &made_up).unwrap();
         assert!(said.starts_with("now 1.5") && said.contains("slower"), "{said}");

@@ -45,8 +45,11 @@ fn selected_variants<C: 'static, H: 'static>(
         return Ok(all.collect());
     }
     let names: Vec<&str> = list.split(',').map(str::trim).collect();
+    // Variants of a folder's filter have its name before their own.
+    let is_named =
+        |id: &str, name: &str| id == name || id.rsplit_once('/').is_some_and(|(_, own)| own == name);
     let find = |name: &str| {
-        all.clone().find(|variant| variant.id == name).ok_or_else(|| {
+        all.clone().find(|variant| is_named(variant.id, name)).ok_or_else(|| {
             let known: Vec<_> = all.clone().map(|variant| variant.id).collect();
             format!(
                 "invalid value '{list}' for '--variant <ID,…>': no variant is named '{name}'; expected all, or a list of {}",

@@ -17,7 +17,7 @@ pub mod tune;
 
 use std::collections::HashSet;
 use std::hash::Hash;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::error::ErrorKind;
@@ -25,7 +25,8 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Id, Parser, Subcommand};
 
 use crate::options::{
-    FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TimeoutArgs, TraceArgs, TrialArgs, values,
+    FILTER, FilterArgs, FolderArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TimeoutArgs, TraceArgs,
+    TrialArgs, values,
 };
 use crate::probe;
 use ::ladders::yuv_to_rgba::Selection;
@@ -37,7 +38,7 @@ use base::save;
 use base::stderr::print_message;
 use base::stdout;
 use base::timing::log;
-use box_filter::{Group, VariantId};
+use box_filter::{Filter, Group, VariantId};
 use opencl::cl::{Device, list, list_devices, no_device, select_device};
 use opencl::sources::{self, Sources};
 use opencl::{crash, drivers, process, program, sandbox, watch};
@@ -171,6 +172,8 @@ pub enum Command {
 
 /// Parses the command line of this process. Exits on `--help`, `--version` and usage errors.
 pub fn parse() -> Cli {
+    // Before clap keeps the default of `--variant`.
+    select_filter();
     suggestion::exit_if_mistyped();
     let matches = Cli::command().get_matches();
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -182,6 +185,62 @@ pub fn parse() -> Cli {
         ladder.explicit = options.ids().map(Id::as_str).filter(is_explicit).map(str::to_owned).collect();
     }
     cli
+}
+
+/// Reads the folder that `--filter` or the environment names, so that the names of its variants are known when the
+/// command line is parsed. An error is found again when the folder is used.
+fn select_filter() {
+    let mut arguments = std::env::args_os().skip(1);
+    let option = format!("--{FILTER}");
+    let folder = std::iter::from_fn(|| {
+        let argument = arguments.next()?;
+        let value = argument.to_str().and_then(|text| text.strip_prefix(&option)?.strip_prefix('='));
+        Some(match value {
+            Some(folder) => Some(folder.into()),
+            None => (argument == option.as_str()).then(|| arguments.next()).flatten(),
+        })
+    });
+    // Child processes get the folder by the environment.
+    let asked = folder.flatten().last().map(PathBuf::from);
+    // `tune` serves the box filter alone.
+    let is_tune = std::env::args_os().nth(1).is_some_and(|first| first == "tune");
+    if let Some(folder) = &asked.clone().or_else(|| sources::named_filter().filter(|_| !is_tune)) {
+        process::set_filter(folder);
+        match filter_of(folder) {
+            Ok(filter) => Filter::select(Some(filter)),
+            // The window opens without it, and with it once it is mended; nothing else can go on.
+            Err(error) => {
+                let is_window = std::env::args_os().nth(1).is_none_or(|first| {
+                    Cli::command().get_subcommands().all(|command| first != command.get_name())
+                });
+                let names_variant = |argument: std::ffi::OsString| {
+                    argument.to_str().is_some_and(|argument| argument.split('=').next() == Some("--variant"))
+                };
+                if asked.is_some() && (!is_window || std::env::args_os().any(names_variant)) {
+                    std::process::exit(exit::report(Err(error)).into());
+                }
+            }
+        }
+    }
+}
+
+/// Returns the filter of a folder.
+///
+/// # Errors
+/// If the folder has no filter, or its description is wrong.
+fn filter_of(folder: &Path) -> Result<&'static Filter> {
+    let unreadable = |e: std::io::Error| {
+        let what = format!("The filter in {} cannot be read.", base::text::name(folder));
+        Error::new(what, format!("{e}."), "Name another folder: --filter DIR.")
+    };
+    std::fs::read_dir(folder).map_err(unreadable)?;
+    let read = Filter::of(&Sources::read(folder)?);
+    let none = || {
+        let what = format!("There is no filter in {}.", base::text::name(folder));
+        let hint = "Name another folder; docs/filters.md explains the format.";
+        Err(Error::new(what, "A filter is a folder with a filter.toml.", hint))
+    };
+    read.into_iter().next().map_or_else(none, |(_, filter)| filter)
 }
 
 /// Runs the command; returns the exit code. Must be called before any thread is started, since it sets environment
@@ -203,6 +262,12 @@ pub fn run(cli: &Cli) -> Result<u8> {
     };
     if let Some(folder) = &kernels {
         process::set_kernels(folder);
+    }
+    if command.is_none() && Filter::selected().is_some() {
+        let FilterArgs { folder, variant, radius, .. } = &cli.play.filter;
+        if let Err(why) = folder.settings(*variant, *radius) {
+            usage("", &why);
+        }
     }
     let runs_kernels = matches!(command, Some(Command::Bench(_) | Command::Tune(_) | Command::Snapshot(_)));
     let is_under_oclgrind =
@@ -329,6 +394,9 @@ pub struct BenchArgs {
     /// The options that select the ladder and its cases.
     #[command(flatten)]
     pub ladder: LadderArgs,
+    /// The options that select the filter of a folder.
+    #[command(flatten)]
+    pub folder: FolderArgs,
     /// The option that permits movies to refer to other files.
     #[command(flatten)]
     pub references: ReferencesArgs,
@@ -457,6 +525,9 @@ pub struct CheckKernelsArgs {
     /// Variants to check, separated by commas [default: all with kernels of their own]
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub variant: Vec<VariantId>,
+    /// The options that select the filter of a folder.
+    #[command(flatten)]
+    pub folder: FolderArgs,
     /// Folder of kernel files that replace built-in files of the same name [env: CLREEL_KERNELS]
     #[arg(long, value_name = "DIR")]
     pub kernels: Option<PathBuf>,

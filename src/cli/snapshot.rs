@@ -41,8 +41,8 @@ fn filter_in_sandbox(
     layout: Option<Layout>,
     (src, size): (&[u8], (u32, u32)),
 ) -> Result<Option<Vec<u8>>> {
-    let Request { variant: id, radius, .. } = *request;
-    let case = Case { src: Source::Bytes(src), size, settings: radius.into(), launch: LaunchMode::Whole };
+    let Request { variant: id, settings, .. } = *request;
+    let case = Case { src: Source::Bytes(src), size, settings, launch: LaunchMode::Whole };
     let trial = trials.run(cl, Target::Variant { id, layout, to_image: false }, &case)?;
     // Modified conversions that passed the sandbox may run here: their result is compared with the reference.
     let is_modified = layout.is_none() || cl.sources().any_changed("box_filter/");
@@ -132,9 +132,12 @@ fn context(device: &Device) -> Result<ClContext> {
 
 /// Returns the request for one filter, or for both sides of a wipe.
 fn requests(args: &SnapshotArgs) -> Vec<Request> {
-    let FilterArgs { variant, radius, .. } = args.filter;
-    let side = |(id, own): WipeSide| Request::new(id, own.unwrap_or(radius));
-    args.filter.wipe.map_or_else(|| vec![Request::new(variant, radius)], |sides| sides.map(side).to_vec())
+    let FilterArgs { variant, radius, folder, wipe, .. } = &args.filter;
+    let side = |(id, own): WipeSide| {
+        let settings = folder.settings(id, own.unwrap_or(*radius));
+        Request::new(id, settings.unwrap_or_else(|why| usage("snapshot", &why)))
+    };
+    wipe.map_or_else(|| vec![side((*variant, None))], |sides| sides.map(side).to_vec())
 }
 
 /// Filters the frame according to the options: one filter, a wipe, or a map of differences.

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use super::*;
 use base::memory::{picture_memory, rgba_bytes, zeroed};
 use base::timing::log::{self, Event};
+use box_filter::Settings;
 use box_filter::color_kernels::{Conversion, ConvertProgram, Converter};
 use box_filter::color_test_pictures;
 use box_filter::opencl::BuiltVariant;
@@ -28,8 +29,10 @@ pub(crate) struct VersionRequest {
     pub conversions: Vec<Conversion>,
     /// The frame on the screen, on which trials run the kernels.
     pub frame: Arc<Frame>,
-    /// The radius of the filter in pixels.
-    pub radius: u32,
+    /// The values of the parameters of each variant's filter.
+    pub settings: HashMap<VariantId, Settings>,
+    /// The radius in pixels with which planes are filtered for conversions.
+    pub box_radius: u32,
     /// True if the kernels are for the second side of a wipe between two versions.
     pub is_second_side: bool,
 }
@@ -73,7 +76,9 @@ impl Validator<'_> {
         let size = (picture.width(), picture.height());
         let layout = Converter::supports(picture).filter(|_| variant.reads_planes());
         let version = request.is_second_side.then_some(request.version);
-        let case = TrialCase { variant, version, size, radius: request.radius, layout };
+        let settings = request.settings.get(&variant).copied();
+        let settings = settings.unwrap_or_else(|| variant.filter().defaults());
+        let case = TrialCase { variant, version, size, settings, layout };
         let (tried, compiled) = self.try_beside_compiler(&case);
         let is_changed = !matches!(tried, Ok(None));
         let warnings: Vec<String> = compiled.iter().map(|program| program.warnings(cl)).collect();
@@ -126,7 +131,7 @@ impl Validator<'_> {
             Some(own) => {
                 let mut block = zeroed(own.bytes())?;
                 pack(picture, &own, &mut block)?;
-                if own == *layout { block } else { planar_quick(&own, &block, self.request.radius)? }
+                if own == *layout { block } else { planar_quick(&own, &block, self.request.box_radius)? }
             }
         };
         let (size, launch) = ((layout.width, layout.height), LaunchMode::Extremes);
@@ -167,10 +172,10 @@ impl Validator<'_> {
     /// Runs a trial of a variant on the frame in the child process. Returns `None` if the variant's kernels are the built-in
     /// ones, which need no trial.
     fn try_frame(&mut self, of: &TrialCase) -> Result<Option<TrialReport>> {
-        let TrialCase { variant: id, size, radius, layout, .. } = *of;
+        let TrialCase { variant: id, size, settings, layout, .. } = *of;
         let picture = &self.request.frame.picture;
         let target = Target::Variant { id, layout, to_image: self.to_texture };
-        let case = |src| Case { src, size, settings: radius.into(), launch: LaunchMode::Extremes };
+        let case = |src| Case { src, size, settings, launch: LaunchMode::Extremes };
         if let Some(layout) = layout {
             let mut block = zeroed(layout.bytes())?;
             pack(picture, &layout, &mut block)?;

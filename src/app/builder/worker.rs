@@ -35,13 +35,9 @@ fn try_case(
     case: &TrialCase,
     to_image: bool,
 ) -> Result<Option<TrialReport>> {
-    let TrialCase { variant: id, size, radius, layout, .. } = *case;
+    let TrialCase { variant: id, size, settings, layout, .. } = *case;
     let src = bytes(layout.map_or(rgba_bytes(size), |layout| layout.bytes()));
-    trials.run(
-        cl,
-        Target::Variant { id, layout, to_image },
-        &Case { size, settings: radius.into(), ..tiny_case(&src) },
-    )
+    trials.run(cl, Target::Variant { id, layout, to_image }, &Case { size, settings, ..tiny_case(&src) })
 }
 
 /// Removes and returns the next variant to build: `wanted` if it is pending, else the first pending one; `None` if none is
@@ -238,7 +234,8 @@ impl<'a> Worker<'a> {
         let (cl, to_image) = (context.cl.with_sources(sources), context.to_texture);
         let planes = id.reads_planes().then(|| Layout::planar_420(16, 16, false));
         let size = planes.map_or(TINY_SIZE, |planes| (planes.width, planes.height));
-        let case = TrialCase { variant: id, version: None, size, radius: 1, layout: planes };
+        let case =
+            TrialCase { variant: id, version: None, size, settings: id.trial_settings(), layout: planes };
         let tried = try_case(&mut self.trials, &cl, &case, to_image);
         if let Ok(Some(_)) = tried {
             let require = move |pipeline: &mut Pipeline| pipeline.trials.note_change((id, None));

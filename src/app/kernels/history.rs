@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use base::error::{Error, Result};
 use base::load::{self, Unread};
 use base::save;
-use opencl::sources::{Sources, hash, is_kernel_name};
+use opencl::sources::{self, Sources, hash, is_kernel_name};
 
 /// The maximum number of versions of a folder's kernels that are kept on the disk.
 pub(crate) const MAX_STORED: usize = 100;
@@ -197,8 +197,9 @@ fn failed(why: &str) -> Error {
 /// # Errors
 /// If a file cannot be written; files that come before it in `texts` have been written.
 pub(crate) fn write_texts(folder: &Path, texts: &[(String, String)]) -> Result<()> {
+    let root = sources::root(folder);
     for (name, text) in texts {
-        let path = folder.join(name);
+        let path = root.join(name);
         if let Some(parent) = path.parent() {
             // An error of the folder shows when the file is written.
             let _ = std::fs::create_dir_all(parent);

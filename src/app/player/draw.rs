@@ -136,9 +136,9 @@ impl Player<'_> {
             status: status.clone(),
         };
         let variants: Vec<VariantRow> = devices.running.statuses.rows().map(row).collect();
-        let (chosen, radius) = frames.choice.filter();
+        let ((chosen, settings), box_radius) = (frames.choice.filter(), frames.choice.box_radius());
         let size = frames.presenter.screen.size();
-        let auto = size.and_then(|size| frames.filters.workers.auto(size, radius));
+        let auto = size.and_then(|size| frames.filters.workers.auto(size, box_radius));
         let screen = &frames.presenter.screen;
         let speed = frames.schedule.clock.speed;
         let interval_ms = screen.frame_interval_ns().map(|ns| ns as f64 / 1e6);
@@ -184,7 +184,8 @@ impl Player<'_> {
             sharing: &devices.running.sharing,
             variants: &variants,
             chosen,
-            radius,
+            settings,
+            box_radius,
             paused: frames.schedule.is_paused(),
             unpaced: args.unpaced,
             wipe,
@@ -196,9 +197,9 @@ impl Player<'_> {
             loop_text: &repeats,
             target_s: movies.navigation.target_s,
             loop_range: movies.navigation.part,
-            shown: screen.filter().zip(size).map(|((variant, radius), size)| ShownFilter {
+            shown: screen.filter().zip(size).map(|((variant, settings), size)| ShownFilter {
                 variant,
-                radius,
+                settings,
                 size,
             }),
             state: PlayState::of(playing, recorder),

@@ -28,7 +28,7 @@ const TERMINALS: [(&str, &str); 8] = [
 impl Player<'_> {
     /// Starts the user's editor with the kernel file of the chosen variant; for `auto`, of the variant that it uses.
     pub(super) fn open_in_editor(&mut self) {
-        let (chosen, radius) = self.cx.frames.choice.filter();
+        let (chosen, radius) = (self.cx.chosen(), self.cx.frames.choice.box_radius());
         let size = self.cx.frames.presenter.screen.size().filter(|_| chosen.is_auto());
         let auto = size.and_then(|size| self.cx.frames.filters.workers.auto(size, radius));
         let variant = auto.map_or(chosen, |auto| auto.variant);

@@ -7,7 +7,6 @@ use winit::window::Fullscreen;
 use super::surface::INPUT_REPAINT;
 use super::*;
 use crate::app::{completion, input};
-use box_filter::MAX_RADIUS;
 use overlay::{Action, PathPurpose, variant_after};
 use video::Seek;
 
@@ -96,13 +95,19 @@ impl Player<'_> {
         let Self { movies, devices, kernels, tuning, cx, .. } = self;
         match action {
             Action::SetVariant(id) => match devices.prefer(id) {
-                Ok(()) => cx.frames.choice.choose(id, cx.frames.choice.filter().1),
+                Ok(()) => cx.frames.choice.choose_variant(id),
                 Err(error) => cx.notify(error, true),
             },
-            Action::SetRadius(radius) => cx.frames.choice.choose(cx.chosen(), radius.min(MAX_RADIUS)),
-            Action::ChangeRadius(step) => {
-                let (id, radius) = cx.frames.choice.filter();
-                cx.frames.choice.choose(id, radius.saturating_add_signed(step).min(MAX_RADIUS));
+            // The settings of another filter, chosen a moment ago, do not suit.
+            Action::SetSettings(settings) => {
+                if settings.suit(&cx.chosen().filter().description.parameters) {
+                    cx.frames.choice.choose(cx.chosen(), settings);
+                }
+            }
+            Action::ChangeSettings(steps) => {
+                let (id, settings) = cx.frames.choice.filter();
+                let settings = settings.stepped(&id.filter().description.parameters, 0, steps);
+                cx.frames.choice.choose(id, settings);
             }
             Action::ChangeVariant(steps) => {
                 let rows = devices.running.statuses.rows().map(|(id, status)| (id, status.clone()));
@@ -230,6 +235,9 @@ impl Player<'_> {
             Action::Toggle(panel) => cx.overlay.panels.toggle(panel),
             Action::Freeze(frame) => cx.overlay.panels.freeze(frame, &cx.frames.recorder),
             Action::Zoom(factor) => self.surface.zoom(factor),
+            Action::TuneNow if Filter::selected().is_some() => {
+                cx.overlay.show_message("The search for parameters serves the box filter alone".to_owned());
+            }
             Action::TuneNow => {
                 tuning.cancel();
                 tuning.is_requested = devices.running.device().is_some();

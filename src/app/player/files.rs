@@ -85,10 +85,11 @@ impl Player<'_> {
         self.saves.save("run", &["json"], write);
     }
 
-    /// Saves the ladder at the current radius and size as a table and as a chart.
+    /// Saves the ladder with the current settings and size as a table and as a chart.
     pub(super) fn export_ladder(&mut self) {
         let (recorder, screen) = (&self.cx.frames.recorder, &self.cx.frames.presenter.screen);
-        let at = (self.cx.frames.choice.filter().1, screen.size().unwrap_or_default());
+        let (chosen, settings) = self.cx.frames.choice.filter();
+        let at = (chosen, settings, screen.size().unwrap_or_default());
         let device = self.devices.running.info.as_ref();
         let export = LadderExport::new(recorder, device, (&self.saved_run.columns, self.kernels.shown()), at);
         let Some(export) = self.cx.or_tell(export) else { return };
@@ -113,7 +114,6 @@ impl Player<'_> {
     /// Returns the properties of the movie, the device and the filter for the header of the statistics.
     pub(super) fn export_context(&self) -> ExportContext {
         let (facts, running) = (self.movies.scenes.facts(), &self.devices.running);
-        let (variant, radius) = self.cx.frames.choice.filter();
         // The kernel files with which the recorded frames were filtered.
         let used = self.cx.frames.recorder.used_versions().into_iter();
         let kernels = used.filter_map(|(of, version)| self.kernels.used(of, version, running.kind()));
@@ -131,8 +131,7 @@ impl Player<'_> {
             gl_renderer: self.cx.gl_window.renderer.clone(),
             sharing: running.sharing.name().to_owned(),
             sharing_reason: running.sharing.reason().to_owned(),
-            variant,
-            radius,
+            filter: self.cx.frames.choice.filter(),
             unpaced: self.cx.args.unpaced,
         }
     }

@@ -26,7 +26,7 @@ use base::error::{Error, ErrorKind};
 use base::jobs::{Job, Waker};
 use base::stdout;
 use box_filter::machine_code::PictureInfo;
-use box_filter::{OWN_FILE, VariantId};
+use box_filter::{OWN_FILE, Settings, VariantId};
 pub(super) use controller::LiveKernels;
 use opencl::cl::is_device_failure;
 use opencl::sources::{self, Sources};
@@ -444,7 +444,7 @@ const MIN_MEDIAN_FRAMES: usize = 20;
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Circumstances {
     variant: VariantId,
-    radius: u32,
+    settings: Settings,
     size: (u32, u32),
     beside: Option<SecondSetting>,
 }

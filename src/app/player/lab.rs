@@ -13,6 +13,7 @@ use base::device::MachineCode;
 use ladder::results::{DeviceReport, Report};
 use opencl::cl::ClContext;
 use opencl::sandbox::Sandbox;
+use opencl::sources::FILTER_VARIABLE;
 use opencl::{drivers, machine_code, program};
 use overlay::{Benchmark, BenchmarkFrame, JobState, Lab, LabCode, Source};
 
@@ -238,6 +239,8 @@ fn start_bench(arguments: &[OsString]) -> std::io::Result<Sandbox> {
     // The drivers have responded before, so a longer timeout is safe: at low priority, a busy machine only takes longer.
     let limit = (TIMEOUT_FACTOR * drivers::test_limit().time).min(Duration::from_secs(3600));
     command.args(arguments).env("CLREEL_DRIVER_TIMEOUT", limit.as_secs_f64().to_string());
+    // The Lab measures the box filter, also beside the filter of a folder.
+    command.env_remove(FILTER_VARIABLE);
     for skipped in drivers::skipped() {
         command.args(["--skip-platform", skipped]);
     }

@@ -48,7 +48,7 @@ use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::jobs::Job;
 use base::timing::CpuLoad;
-use box_filter::VariantId;
+use box_filter::{Filter, Settings, VariantId};
 use compute::BackEnd;
 use conversions::ConversionCheck;
 use devices::Devices;
@@ -144,7 +144,7 @@ impl PlayerContext<'_> {
 
     /// Chooses `off` (no filter), because the chosen variant is unavailable.
     fn choose_off(&mut self) {
-        self.frames.choice.choose(VariantId::OFF, self.frames.choice.filter().1);
+        self.frames.choice.choose_variant(VariantId::OFF);
         self.frames.waits_for_filter = false;
     }
 }
@@ -233,9 +233,14 @@ impl<'a> Player<'a> {
         let movies = Movies::new(playlist, info);
         let (settings, unreadable) = store.read();
         let surface = Surface::new(event_loop, &gl, settings.ui_scale, waker)?;
+        let values = |variant: VariantId, radius: Option<u32>| {
+            let radius = radius.unwrap_or(args.filter.radius);
+            // `cli::run` has refused wrong settings.
+            args.filter.folder.settings(variant, radius).unwrap_or_else(|_| radius.into())
+        };
         let (variant, radius) = match args.filter.wipe {
-            Some([(first, radius), _]) => (first, radius.unwrap_or(args.filter.radius)),
-            None => (args.filter.variant, args.filter.radius),
+            Some([first, _]) => first,
+            None => (args.filter.variant, None),
         };
         let sources = CurrentSources::default();
         let builder = Builder::spawn(variant, args.trial.timeouts.kernel_timeout, &sources, waker);
@@ -243,9 +248,11 @@ impl<'a> Player<'a> {
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
         let mut frames = FrameLoop::new(gl, decoder, args.unpaced, waker.clone());
         frames.recorder = Recorder::new(true);
-        frames.choice.choose(variant, radius);
+        // The box filter's settings, until the user changes them.
+        frames.choice.choose(VariantId::OFF, args.filter.radius);
+        frames.choice.choose(variant, values(variant, radius));
         if let Some([_, (other, radius)]) = args.filter.wipe {
-            frames.wipe.set_second(Some((other, radius.unwrap_or(args.filter.radius)).into()));
+            frames.wipe.set_second(Some((other, values(other, radius)).into()));
             frames.wipe.set_comparing(args.filter.difference);
         }
         // Scripts that count frames need all of them filtered; for a user, unfiltered frames are shown until the filter is

@@ -26,7 +26,7 @@ pub(super) struct Movies {
     pub remark: Option<Error>,
     /// The state that the window's title named last: the filter of the picture on the screen (`None` without one), and true if
     /// the movie was paused. `None` before the first title.
-    titled: Option<(Option<(VariantId, u32)>, bool)>,
+    titled: Option<(Option<(VariantId, Settings)>, bool)>,
 }
 
 impl Movies {
@@ -213,7 +213,10 @@ impl Movies {
         // The title names a movie once it is on the screen.
         let filter = match now.0? {
             (off, _) if off == VariantId::OFF => format!(" - {off}"),
-            (variant, radius) => format!(" - {variant}, r={radius}"),
+            (variant, settings) => match variant.settings_text(settings) {
+                text if text.is_empty() => format!(" - {variant}"),
+                text => format!(" - {variant}, {text}"),
+            },
         };
         let paused = if now.1 { ", paused" } else { "" };
         Some(format!("{}{worn}{filter}{paused} - clreel", facts.name()))

@@ -16,8 +16,8 @@ pub(super) struct SavedRun {
     reading: Option<Job<Vec<LadderColumn>>>,
     /// The job that compares the times of the window with those of each column.
     comparing: Option<Job<Vec<Verdicts>>>,
-    /// The number of presented frames at which a comparison was begun last, with its radius; and its time.
-    compared: Option<((u64, u32), Instant)>,
+    /// The number of presented frames at which a comparison was begun last, with its settings; and its time.
+    compared: Option<((u64, Settings), Instant)>,
 }
 
 /// The least time between two comparisons.
@@ -27,8 +27,8 @@ impl Player<'_> {
     /// Takes the saved run once it was read, or shows the error; and compares the times of the window with it once a second.
     pub(super) fn update_saved_run(&mut self) {
         self.saved_run.update(&mut self.cx);
-        let radius = self.cx.frames.choice.filter().1;
-        let now = (self.presented, radius);
+        let settings = self.cx.frames.choice.filter().1;
+        let now = (self.presented, settings);
         let is_due = |(before, at): (_, Instant)| before != now && at.elapsed() >= COMPARE_EVERY;
         let run = &self.saved_run;
         let is_visible = self.cx.overlay.saved_state().visible;
@@ -40,10 +40,10 @@ impl Player<'_> {
             return;
         }
         let Some(size) = self.cx.frames.presenter.screen.size() else { return };
-        let report = saved_run::current_results(&self.cx.frames.recorder, &self.export_context(), radius);
+        let report = saved_run::current_results(&self.cx.frames.recorder, &self.export_context(), settings);
         let columns = run.columns.clone();
         let compare =
-            move |_: &_| Ok(columns.iter().map(|column| column.compare(&report, (radius, size))).collect());
+            move |_: &_| Ok(columns.iter().map(|column| column.compare(&report, (settings, size))).collect());
         self.saved_run.compared = Some((now, Instant::now()));
         let failed = "The saved run could not be compared.";
         self.saved_run.comparing = Some(Job::spawn("compare-run", failed, &self.cx.waker, compare));

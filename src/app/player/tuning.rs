@@ -66,7 +66,7 @@ impl BackgroundTuning {
     pub(super) fn update(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         self.poll(devices, cx);
         // What a search would apply to now, with the device in use and the size of the pictures.
-        let class = radius_class(cx.frames.choice.filter().1);
+        let class = radius_class(cx.frames.choice.box_radius());
         let now = devices.running.device().cloned().zip(cx.frames.presenter.screen.size());
         let now = now
             .map(|(device, size)| ((device.info.index, SizeClass::of(size.0, size.1), class), device, size));

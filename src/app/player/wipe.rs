@@ -2,12 +2,11 @@
 //! and the comparison of both sides.
 
 use super::*;
-use box_filter::MAX_RADIUS;
 use engine::frame_loop::SecondFilter;
 use overlay::Action;
 use stats::VariantStatus;
 
-/// Applies the key of a variant or radius to the second side of the wipe if the mouse is over that side. Returns true if the
+/// Applies the key of a variant or of a setting to the second side of the wipe if the mouse is over that side. Returns true if the
 /// key was applied.
 pub(super) fn apply_to_second(
     action: &Action,
@@ -17,12 +16,16 @@ pub(super) fn apply_to_second(
 ) -> bool {
     let is_over_second = cx.overlay.wipe_line.pointer_is_right && movies.scenes.is_movie();
     let Some(second) = cx.frames.wipe.second().filter(|_| is_over_second) else { return false };
-    let (id, radius) = second.filter;
+    let (own, settings) = second.filter;
     let second = match action {
-        Action::SetVariant(id) => SecondFilter::from((*id, radius)),
-        Action::ChangeRadius(step) => {
-            let radius = radius.saturating_add_signed(*step).min(MAX_RADIUS);
-            SecondFilter { filter: (id, radius), ..second }
+        // The settings of another filter are those that it had last.
+        Action::SetVariant(id) => match std::ptr::eq(id.filter(), own.filter()) {
+            true => SecondFilter::from((*id, settings)),
+            false => SecondFilter::from((*id, cx.frames.choice.settings_of(*id))),
+        },
+        Action::ChangeSettings(steps) => {
+            let settings = settings.stepped(&own.filter().description.parameters, 0, *steps);
+            SecondFilter { filter: (own, settings), ..second }
         }
         _ => return false,
     };
@@ -34,7 +37,7 @@ pub(super) fn apply_to_second(
 
 /// Begins a wipe between two filters, or ends the current wipe.
 pub(super) fn toggle(movies: &Movies, devices: &mut Devices, cx: &mut PlayerContext) {
-    let Some(second) = cx.frames.wipe.toggle(cx.frames.choice.filter().1) else { return };
+    let Some(second) = cx.frames.wipe.toggle(cx.frames.choice.settings_of(VariantId::OFF)) else { return };
     // If the variant is unavailable, the wipe ends at once with a message.
     let _ = devices.prefer(second.filter.0);
     if !movies.scenes.is_movie() {

@@ -11,6 +11,7 @@ use base::memory::require;
 use base::stderr::print_message;
 use box_filter::trial::Trials;
 use box_filter::{Code, OWN_FILE, VariantId};
+use box_filter::{Filter, Settings};
 use compute::variant::{Variant, Work};
 use ladder::results::Input;
 use ladder::rows::CaseRun;
@@ -44,12 +45,23 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
         let why = format!("{name} does not apply to the box filter, which filters the frames of a movie");
         usage("bench", &why);
     }
+    let filter = Filter::selected();
+    let settings: Vec<Settings> = match filter {
+        None => deduplicate(&args.radius).into_iter().map(Settings::from).collect(),
+        Some(filter) => {
+            let of_box = ["radius", "whole_frames", "native", "conversions"].map(str::to_owned);
+            if let Some(option) = args.ladder.first_explicit(of_box) {
+                usage("bench", &format!("{option} belongs to the box filter, not to '{}'", filter.name));
+            }
+            let settings = args.folder.settings(filter.initial(), 0);
+            vec![settings.unwrap_or_else(|why| usage("bench", &why))]
+        }
+    };
     let sources = Sources::from_environment();
     let mut variants =
         selected_variants(&args.variant, filters(&sources)).unwrap_or_else(|why| usage("bench", &why));
     let devices = devices(args, variants.iter().map(|variant| variant.back_end()))?;
     variants.extend(VARIANTS.iter().filter(|variant| args.native && is_native(variant)));
-    let radii = deduplicate(&args.radius);
     let file = args.file.clone().map_or_else(video::bundled_clip, Ok)?;
     if let Some(size) = args.size {
         // Fails before the frames are scaled, which takes time.
@@ -70,7 +82,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     };
     let mut original = TestFrame::from_rgba(first, size)?;
     // The input for the conversions; `None` if no kernel converts the movie's pixel format.
-    let movie = match args.conversions {
+    let conversions = if filter.is_some() { Selection::None } else { args.conversions };
+    let movie = match conversions {
         Selection::None => None,
         Selection::All | Selection::Input => {
             let (frame, _) = video::read_frame_at(&file, 0.0, args.references.get())?;
@@ -78,7 +91,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
         }
     };
     let ladder = BoxFilter::on_noise(size);
-    let cases: Vec<_> = radii.iter().map(|radius| ladder.case(*radius)).collect();
+    let cases: Vec<_> = settings.iter().map(|settings| ladder.case(*settings)).collect();
     let mut results = Results::new(args, &ladder, &cases, &devices);
     let (width, height) = size;
     let (file, frames) = (file.display().to_string(), clip.frames.len());
@@ -102,11 +115,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
             live.results().devices[index].accesses = accesses;
         }
         if args.whole_frames {
-            time_whole_frames(&session, index, &mut client, &radii);
+            time_whole_frames(&session, index, &mut client, &deduplicate(&args.radius));
         }
         drop(client);
         let (Some(device), Selection::All | Selection::Input, true) =
-            (device, args.conversions, session.should_continue())
+            (device, conversions, session.should_continue())
         else {
             continue;
         };
@@ -114,7 +127,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
             input: movie.as_ref(),
             size,
             rounds: args.frames,
-            which: args.conversions,
+            which: conversions,
             fail_fast: args.fail_fast,
         };
         let mut show = |message: &str| live.set_message(message);

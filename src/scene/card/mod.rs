@@ -71,14 +71,14 @@ pub(crate) fn frame_at(at_s: f64, lines: &[String]) -> Result<Frame> {
     canvas.to_frame()
 }
 
-/// Returns the lines of text for the card: variant and radius, measured times, and size of the picture on the screen.
+/// Returns the lines of text for the card: variant and settings, measured times, and size of the picture on the screen.
 fn card_lines(frames: &FrameLoop) -> Vec<String> {
-    let (variant, radius) = frames.presenter.screen.filter().unwrap_or(frames.choice.filter());
+    let (variant, settings) = frames.presenter.screen.filter().unwrap_or(frames.choice.filter());
     let of = |name: &str, ms: Option<f64>| ms.map(|ms| format!("{name} {ms:.2} ms"));
     let recorder = &frames.recorder;
     let size = frames.presenter.screen.size().map(|(width, height)| format!("{width}x{height}"));
     let lines = [
-        Some(format!("{variant} r={radius}")),
+        Some(format!("{variant} {}", variant.settings_text(settings)).trim_end().to_owned()),
         of("filter", recorder.shown.summary(Stage::Filter).map(|s| s.p50)),
         of("upload", recorder.shown.summary(Stage::Upload).map(|s| s.p50)),
         of("frame", recorder.shown.frame_interval().map(|s| s.p50)),

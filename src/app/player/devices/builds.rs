@@ -85,7 +85,7 @@ impl Builds {
             }
             return;
         };
-        let ((chosen, radius), differs) =
+        let ((chosen, settings), differs) =
             (cx.frames.choice.filter(), validated.validation != Validation::Exact);
         let refused = validated.validation.refusal();
         if validated.is_second_side {
@@ -93,7 +93,7 @@ impl Builds {
                 return cx.notify(error.clone(), true);
             }
             cx.frames.recorder.shown.scores.leave_out(variant, version, differs);
-            let second = SecondFilter { filter: (variant, radius), version: Some(version) };
+            let second = SecondFilter { filter: (variant, settings), version: Some(version) };
             cx.frames.wipe.set_second(Some(second));
             self.wiped_on = running.number();
             return;

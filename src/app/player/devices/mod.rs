@@ -166,6 +166,19 @@ impl Devices {
         }
     }
 
+    /// Returns the status of a variant on the device in use; `None` if it is not offered.
+    pub(crate) fn status(&self, id: VariantId) -> Option<&VariantStatus> {
+        self.running.statuses.get(id)
+    }
+
+    /// Offers the variants of the selected filter, on the device in use and on the prepared device.
+    pub(crate) fn list_selected(&mut self) {
+        self.running.statuses.list_selected();
+        if let Candidate::Prepared(prepared) = &mut self.candidate {
+            prepared.statuses.list_selected();
+        }
+    }
+
     /// Ends the builder, and drops the device that is being opened or prepared. Returns true if the builder has ended, so that
     /// it makes no driver calls any more.
     #[must_use]
@@ -350,7 +363,7 @@ impl Devices {
                     && cx.chosen() == VariantId::OFF
                     && cx.or_notify(self.prefer(variant)).is_some()
                 {
-                    cx.frames.choice.choose(variant, cx.frames.choice.filter().1);
+                    cx.frames.choice.choose_variant(variant);
                 }
             }
         }

@@ -116,8 +116,8 @@ impl Statuses {
             *status = VariantStatus::Ready;
             return false;
         };
-        // The user's own kernel has no earlier version that could continue.
-        let is_first = id.is_own() && *status == VariantStatus::Building;
+        // The user's own kernels have no earlier version that could continue.
+        let is_first = (id.is_own() || id.opened().is_some()) && *status == VariantStatus::Building;
         let has_none = is_first || matches!(status, VariantStatus::Unavailable(_));
         if has_none {
             *status = VariantStatus::Unavailable(error.clone());
@@ -132,6 +132,20 @@ impl Statuses {
         if has_own && self.rows.iter().all(|(id, _)| !id.is_own()) {
             self.rows.push((VariantId::own(), VariantStatus::Building));
         }
+    }
+
+    /// Offers the variants of the selected filter instead of those of another one.
+    pub(super) fn list_selected(&mut self) {
+        let known = std::mem::take(&mut self.rows);
+        let status = |id: VariantId| {
+            let known = known.iter().find(|(of, _)| *of == id).map(|(_, status)| status.clone());
+            known.unwrap_or(if id.back_end() == BackEnd::OpenCl {
+                VariantStatus::Building
+            } else {
+                VariantStatus::Ready
+            })
+        };
+        self.rows = VariantId::all().map(|id| (id, status(id))).collect();
     }
 
     /// Marks all variants that are being built as unavailable because of this error, including those whose edited kernels are

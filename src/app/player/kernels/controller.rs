@@ -7,12 +7,13 @@ use super::*;
 use crate::app::kernels::history::History;
 use crate::app::settings::{self, MAX_KERNEL_FOLDERS};
 use base::numbers::thousands;
+use box_filter::Filter;
 use box_filter::color_kernels::Converter;
 use box_filter::tuned::auto_variants;
 use compute::KernelFile;
 use compute::cache::Cache;
 use overlay::{EditedFolder, heart};
-use stats::{Setting, UsedKernel};
+use stats::{Setting, UsedKernel, VariantStatus};
 use std::time::SystemTime;
 
 /// The name of the folder into which the built-in kernels are copied; another number follows if it exists.
@@ -31,6 +32,12 @@ pub(crate) struct LiveKernels {
     pub folders: Vec<String>,
     /// True if the user has requested a kernel of their own that is to be selected once it is there.
     pub(super) selects_own: bool,
+    /// The number of the version whose descriptions of filters were read last; 0 before the first one.
+    described: u64,
+    /// The variant of a filter that was just selected, which is chosen once it is built; the one before it runs until then.
+    awaited: Option<VariantId>,
+    /// The error in the description of the filter, which its banner shows; `None` if it is right.
+    wrong_filter: Option<Error>,
     /// The job that checks which of the folders edited before can still be read: a disk may not respond.
     reading: Option<Job<Vec<EditedFolder>>>,
 }
@@ -77,6 +84,7 @@ impl LiveKernels {
             self.folders.insert(0, path.to_owned());
             self.folders.truncate(MAX_KERNEL_FOLDERS);
         }
+        self.described = 0;
         leave_out_watched(&mut self.versions.shown);
         // Nothing is stored if the user wants nothing saved.
         let history = settings::folder().map(|root| History::at(&root.join("versions"), &folder));
@@ -111,7 +119,10 @@ impl LiveKernels {
         if file == OWN_FILE || self.watching.is_none() || is_in(&Sources::default()) {
             return None;
         }
-        self.versions.kept.iter().find(|kept| is_in(&kept.sources)).map(|kept| kept.row.number)
+        let number = self.versions.kept.iter().find(|kept| is_in(&kept.sources)).map(|kept| kept.row.number);
+        // The files of a filter's folder are no edits as they were opened.
+        let is_of_filter = || Sources::default().text(file).is_err();
+        number.filter(|number| *number > 1 || !is_of_filter())
     }
 
     /// Returns the path of a variant's kernel file in the watched folder.
@@ -127,7 +138,7 @@ impl LiveKernels {
         // The watched folder is the first one that is remembered, unless its path is not Unicode.
         let watched = self.versions.shown.folder.as_ref();
         match self.folders.first().filter(|path| watched == Some(&base::text::name(path))) {
-            Some(folder) => Ok(Path::new(folder).join(file)),
+            Some(folder) => Ok(sources::root(Path::new(folder)).join(file)),
             None if watched.is_some() => {
                 failed("The path of the folder is not Unicode.", "Open the file in your editor yourself.")
             }
@@ -180,7 +191,16 @@ impl LiveKernels {
             }
         }
         if is_new || self.watching.is_none() {
+            self.update_filter(devices, cx);
             self.update_own_kernel(devices, cx);
+        }
+        let is_building = |id: &VariantId| matches!(devices.status(*id), Some(VariantStatus::Building));
+        if let Some(awaited) = self.awaited.take_if(|awaited| !is_building(awaited)) {
+            // Meanwhile the user may have chosen a variant of the new filter, or none.
+            let chosen = cx.chosen();
+            if chosen != VariantId::OFF && !is_same_filter(chosen.opened(), Filter::selected()) {
+                cx.frames.choice.choose_variant(awaited);
+            }
         }
         self.versions.note_device(cx.frames.device_changes, devices.builds.restarts);
         self.validate(devices, cx);
@@ -188,11 +208,11 @@ impl LiveKernels {
             cx.notices.hide_all(|error| is_same_error(error, &over));
             cx.repaints.redraw_with_next_frame();
         }
-        let (chosen, radius) = cx.frames.choice.filter();
+        let (chosen, settings) = cx.frames.choice.filter();
         let size = cx.frames.presenter.screen.size();
         let score = cx.frames.recorder.shown.scores.of(chosen);
-        if let Some(score) = score.filter(|score| size.is_some_and(|size| score.is_at(radius, size))) {
-            let of = Circumstances { variant: chosen, radius, size: score.size, beside: score.beside };
+        if let Some(score) = score.filter(|score| size.is_some_and(|size| score.is_at(settings, size))) {
+            let of = Circumstances { variant: chosen, settings, size: score.size, beside: score.beside };
             self.versions.time(of, FilterTime { ms: score.ms, n: score.n, noise: score.noise });
         }
         // The time of the user's own kernel is shown even if it computes something else, but is in no comparison.
@@ -200,16 +220,17 @@ impl LiveKernels {
             (cx.frames.recorder.shown.setting, cx.frames.recorder.shown.left_out())
             && setting.variant.is_own()
         {
-            let Setting { variant, radius, size, beside, .. } = setting;
+            let Setting { variant, settings, size, beside, .. } = setting;
             let time = FilterTime { ms: left_out.p50, n: left_out.n, noise: left_out.noise };
-            self.versions.time(Circumstances { variant, radius, size, beside }, time);
+            self.versions.time(Circumstances { variant, settings, size, beside }, time);
         }
         let is_open = cx.overlay.panels.is_open(Panel::Kernels);
         if is_open {
             let kind = devices.running.kind();
             // For `auto`, the source of the variant that it uses is shown.
             let auto = size.filter(|_| chosen.is_auto());
-            let auto = auto.and_then(|size| cx.frames.filters.workers.auto(size, radius));
+            let auto =
+                auto.and_then(|size| cx.frames.filters.workers.auto(size, cx.frames.choice.box_radius()));
             let chosen = auto.map_or(chosen, |auto| auto.variant);
             if let Some(source) = updated_source(&mut self.source, &self.versions, chosen, kind) {
                 self.versions.shown.source = source;
@@ -264,6 +285,40 @@ impl LiveKernels {
         is_new
     }
 
+    /// Selects the filter of the watched folder, or again the box filter if the folder has none, after a version of it has become the
+    /// current one. If a description is wrong, the filter before it stays selected.
+    fn update_filter(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
+        let current = self.versions.current;
+        let Some(kept) = self.versions.version(current).filter(|_| self.described != current) else { return };
+        self.described = current;
+        let (before, mut read) = (Filter::selected(), Filter::of(&kept.sources));
+        let same = before.and_then(|before| read.iter().position(|(name, _)| *name == before.name));
+        let filter = (!read.is_empty()).then(|| read.swap_remove(same.unwrap_or(0)).1).transpose();
+        if let Some(error) = self.wrong_filter.take() {
+            cx.notices.hide(&error);
+        }
+        match filter {
+            Ok(filter) if is_same_filter(filter, before) => {}
+            Ok(filter) => {
+                let chosen = cx.chosen();
+                let id = chosen.name.rsplit_once('/').map_or("", |(_, id)| id);
+                let next = filter.and_then(|filter| filter.variant(id).ok());
+                Filter::select(filter);
+                devices.list_selected();
+                // Nothing stays off that the user has switched off.
+                let stays_off = chosen == VariantId::OFF && before.is_some();
+                let next = if stays_off { chosen } else { next.unwrap_or_else(VariantId::initial) };
+                cx.frames.wipe.set_second(None);
+                cx.or_notify(devices.prefer(next));
+                self.awaited = Some(next);
+            }
+            Err(error) => {
+                cx.notify(error.clone(), true);
+                self.wrong_filter = Some(error);
+            }
+        }
+    }
+
     /// Adds the user's own kernel to the variants if the current version of the edited kernels has its file,
     /// `box_filter/own.cl`; removes it otherwise. If it is removed while it is chosen, chooses `off`; if it is on the second
     /// side of a wipe, ends the wipe. Shows an error in both cases.
@@ -289,7 +344,7 @@ impl LiveKernels {
         if has_own {
             cx.notices.hide(&no_own_kernel_error());
             if std::mem::take(&mut self.selects_own) && devices.prefer(VariantId::own()).is_ok() {
-                cx.frames.choice.choose(VariantId::own(), cx.frames.choice.filter().1);
+                cx.frames.choice.choose_variant(VariantId::own());
             }
             return;
         }
@@ -318,7 +373,7 @@ impl LiveKernels {
         else {
             return;
         };
-        let ((chosen, radius), kind) = (cx.frames.choice.filter(), info.kind);
+        let (chosen, kind) = (cx.chosen(), info.kind);
         let parts = auto_variants(&Cache::load(), info);
         let mut variants = versions.changed(kind, &parts, asked.then_some(chosen));
         // `auto` is validated last: it uses all other variants, and is seldom the one that is being edited.
@@ -342,10 +397,11 @@ impl LiveKernels {
             devices.builds.builder.request(Request::Validate(VersionRequest {
                 version: versions.current,
                 sources: kept.sources.clone(),
+                settings: variants.iter().map(|id| (*id, cx.frames.choice.settings_of(*id))).collect(),
                 variants,
                 conversions,
                 frame,
-                radius,
+                box_radius: cx.frames.choice.box_radius(),
                 is_second_side: false,
             }));
         }
@@ -355,7 +411,7 @@ impl LiveKernels {
     /// Requests that the kernels of the chosen variant are built from the version with this number, for the second side of a
     /// wipe; the first side shows the version that runs.
     pub(crate) fn request_wipe(&self, number: u64, devices: &Devices, cx: &mut PlayerContext) {
-        let (variant, radius) = cx.frames.choice.filter();
+        let (variant, settings) = cx.frames.choice.filter();
         let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_validate());
         let (Some(frame), Some(kept)) = (frame, self.versions.version(number)) else { return };
         if variant.kernels(DeviceKind::Cpu).is_none() {
@@ -368,14 +424,15 @@ impl LiveKernels {
             variants: vec![variant],
             conversions: Vec::new(),
             frame,
-            radius,
+            settings: [(variant, settings)].into(),
+            box_radius: cx.frames.choice.box_radius(),
             is_second_side: true,
         }));
     }
 
     /// Requests the machine code of the chosen variant, unless it is shown already or was requested.
     fn request_machine_code(&mut self, devices: &Devices, cx: &PlayerContext) {
-        let (variant, radius) = cx.frames.choice.filter();
+        let variant = cx.chosen();
         let Some(size) = cx.frames.presenter.screen.size().filter(|_| devices.can_validate()) else { return };
         let layout = cx.frames.presenter.screen.frame().and_then(|frame| Converter::supports(&frame.picture));
         let wide = layout.is_some_and(|layout| layout.wide);
@@ -383,7 +440,7 @@ impl LiveKernels {
         let versions = &mut self.versions;
         let runs = versions.version_in_use(Subject::Variant(variant));
         // Only the code of `auto` depends on the radius.
-        let radius = if variant.is_auto() { radius } else { 0 };
+        let radius = if variant.is_auto() { cx.frames.choice.box_radius() } else { 0 };
         let pictures = PictureInfo { size, radius, wide };
         let of = (runs.map_or(0, |kept| kept.row.number), variant, pictures, device);
         if versions.code_of == Some(of) {
@@ -436,12 +493,12 @@ impl LiveKernels {
     }
 }
 
-/// Returns the conditions under which frames are filtered now (variant, radius, size, second filter of a wipe); `None` if no
+/// Returns the conditions under which frames are filtered now (variant, settings, size, second filter of a wipe); `None` if no
 /// frame is on the screen.
 pub(super) fn circumstances(cx: &PlayerContext) -> Option<Circumstances> {
-    let (variant, radius) = cx.frames.choice.filter();
+    let (variant, settings) = cx.frames.choice.filter();
     let beside = cx.frames.recorder.shown.setting.and_then(|setting| setting.beside);
-    Some(Circumstances { variant, radius, size: cx.frames.presenter.screen.size()?, beside })
+    Some(Circumstances { variant, settings, size: cx.frames.presenter.screen.size()?, beside })
 }
 
 /// Returns the paths of the folders of kernels that [`LiveKernels::copy_built_in`] has made in `folders`.
@@ -467,6 +524,14 @@ fn newest_file(folder: &Path) -> Option<SystemTime> {
     all.filter_map(|path| path.metadata().ok().filter(|file| file.is_file())?.modified().ok()).max()
 }
 
+/// Returns true if both are the same filter, with the same description, or both are none.
+fn is_same_filter(one: Option<&'static Filter>, other: Option<&'static Filter>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => std::ptr::eq(one, other),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
 /// Removes the watched folder from the list of folders that the kernels panel offers.
 fn leave_out_watched(Kernels { folder, remembered, .. }: &mut Kernels) {
     remembered.retain(|known| folder.as_ref() != Some(&base::text::name(&known.path)));
@@ -480,7 +545,10 @@ fn report(subject: Subject, validation: Validation, cx: &mut PlayerContext) {
     }
     let is_open = cx.overlay.is_panel_visible(Panel::Kernels);
     match validation {
-        Validation::Exact => cx.overlay.show_message(format!("{subject}: exact")),
+        Validation::Exact => {
+            let agreement = subject.agreement();
+            cx.overlay.show_message(format!("{subject}: {agreement}"));
+        }
         Validation::Differs(report) => {
             let count = thousands(report.count as f64);
             cx.overlay.show_message(format!("{subject} differs in {count} bytes"));

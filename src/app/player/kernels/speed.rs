@@ -10,7 +10,7 @@ use crate::app::comparison::{self, ComparisonRequest};
 use crate::app::lane::{Slot, Task, Worker};
 use overlay::{JobState, SpeedState};
 
-/// The delay before a comparison starts after a change of version, variant, radius or size: a slider may move on, and the first
+/// The delay before a comparison starts after a change of version, variant, settings or size: a slider may move on, and the first
 /// pictures of a new version need the device.
 const DELAY: Duration = Duration::from_millis(500);
 
@@ -146,13 +146,13 @@ impl LiveKernels {
             } else if let (Some(device), Some(frame), [Some(before), Some(now)]) =
                 (devices.running.device().cloned(), cx.frames.presenter.screen.frame(), kept)
             {
-                let Circumstances { variant, radius, .. } = pair.of;
+                let Circumstances { variant, settings, .. } = pair.of;
                 let time = now.time(&pair.of).or_else(|| before.time(&pair.of));
                 let (sources, frame_ms) =
                     ([before, now].map(|kept| kept.sources.clone()), time.map(|time| time.ms));
                 let kernel_timeout = cx.args.trial.timeouts.kernel_timeout;
                 let request =
-                    ComparisonRequest { device, sources, variant, frame, radius, frame_ms, kernel_timeout };
+                    ComparisonRequest { device, sources, variant, frame, settings, frame_ms, kernel_timeout };
                 let compare = move |worker: &Worker<'_, SpeedState, _>| comparison::compare(&request, worker);
                 let comparison = &mut versions.comparison;
                 (comparison.of, comparison.pairs) = (Some(pair), None);

@@ -144,7 +144,8 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
     let (subjects, mut live) = refused(flat("mine"));
     assert_eq!(subjects, [flat_subject()], "'naive' is as it is built in");
     assert_eq!(live.shown.running, None);
-    let case = TrialCase { variant: named("flat"), version: None, size: (4, 4), radius: 2, layout: None };
+    let case =
+        TrialCase { variant: named("flat"), version: None, size: (4, 4), settings: 2.into(), layout: None };
     live.process(News::Tried(case, Ok(None)));
     live.refresh(named("flat"), None);
     assert_eq!(live.shown.running, Some(1), "another device can");
@@ -154,7 +155,7 @@ fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
 #[test]
 fn a_median_of_few_frames_replaces_no_settled_one() {
     let mut live = edited();
-    let beside = Some(SecondSetting { variant: named("naive"), radius: 2, compared: false });
+    let beside = Some(SecondSetting { variant: named("naive"), settings: 2.into(), compared: false });
     let of = |beside| frames(named("flat"), 2, beside);
     let ms = |live: &mut Versions, beside| {
         live.refresh(named("flat"), Some(frames(named("flat"), 2, beside)));
@@ -178,7 +179,7 @@ pub(super) const RADIUS: u32 = 2;
 
 /// Returns the conditions under which frames of [`SIZE`] were filtered.
 pub(super) fn frames(variant: VariantId, radius: u32, beside: Option<SecondSetting>) -> Circumstances {
-    Circumstances { variant, radius, size: SIZE, beside }
+    Circumstances { variant, settings: radius.into(), size: SIZE, beside }
 }
 
 /// Reports that all kernels validated in the current version are exact.
@@ -290,7 +291,7 @@ fn what_was_measured_of_a_version_stays() {
     live.process(verdict_on(3, flat_subject(), differs()));
     live.process(verdict_on(2, flat_subject(), Validation::Exact));
     time(&mut live, 8.5);
-    let beside = Some(SecondSetting { variant: named("naive"), radius: 2, compared: false });
+    let beside = Some(SecondSetting { variant: named("naive"), settings: 2.into(), compared: false });
     for (beside, radius, known) in [(None, 2, true), (beside, 2, true), (beside, 3, false)] {
         live.refresh(named("flat"), Some(frames(named("flat"), radius, beside)));
         let validated = |at: usize| live.shown.versions[at].results[0].clone();
