@@ -17,6 +17,7 @@ mod convert_paths;
 mod crashed_builds;
 mod devices;
 mod faulty_drivers;
+mod filters;
 mod frame_calls;
 mod gl_sharing;
 mod goldens;

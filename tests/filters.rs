@@ -1,0 +1,304 @@
+//! Filters of folders on the command line: the example of docs/filters.md is right, and faults in descriptions and kernels are
+//! sentences.
+
+use std::process::Command;
+
+use testkit::programs;
+
+use crate::common::*;
+
+/// Returns the code blocks of docs/filters.md that describe the example: `filter.toml` and `sobel.cl`.
+fn example() -> [String; 2] {
+    let docs = include_str!("../docs/filters.md");
+    [("```toml\n", "toml"), ("```c\n", "c")].map(|(begin, _)| {
+        let (_, rest) = docs.split_once(begin).unwrap();
+        rest.split_once("```").unwrap().0.to_owned()
+    })
+}
+
+/// Writes the example into the folder `sobel`, with replacements in its two files, and returns the path.
+fn sobel(folder: &Folder, name: &str, edits: &[(&str, &str)]) -> std::path::PathBuf {
+    let [mut description, mut kernel] = example();
+    for (from, to) in edits {
+        let is_in = [&mut description, &mut kernel].into_iter().find(|text| text.contains(from));
+        let text = is_in.unwrap_or_else(|| panic!("neither file has {from:?}"));
+        *text = text.replacen(from, to, 1);
+    }
+    folder.with(&format!("{name}/sobel.cl"), kernel);
+    folder.with(&format!("{name}/filter.toml"), description).parent().unwrap().to_owned()
+}
+
+/// A second variant, which reads an image.
+const SAMPLER: (&str, &str) = (
+    "[[variants]]",
+    r#"[[variants]]
+id = "sampler"
+[[variants.passes]]
+file = "sampler.cl"
+kernel = "sobel"
+arguments = { src = { input = "image" }, dst = { output = "image" }, gain = "gain" }
+global = ["width", "height"]
+local = [16, 8]
+
+[[variants]]"#,
+);
+
+const SAMPLER_KERNEL: &str = r"
+__constant sampler_t edge = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+__kernel void sobel(__write_only image2d_t dst, __read_only image2d_t src, float gain)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    if (x >= get_image_width(dst) || y >= get_image_height(dst))
+        return;
+    float3 p[3][3];
+    for (int j = 0; j < 3; j++)
+        for (int i = 0; i < 3; i++)
+            p[j][i] = rint(255 * read_imagef(src, edge, (int2)(x + i - 1, y + j - 1)).xyz);
+    const float3 gx = p[0][2] + 2 * p[1][2] + p[2][2] - p[0][0] - 2 * p[1][0] - p[2][0];
+    const float3 gy = p[2][0] + 2 * p[2][1] + p[2][2] - p[0][0] - 2 * p[0][1] - p[0][2];
+    const float3 v = convert_float3(convert_uchar3_sat_rte(gain * sqrt(gx * gx + gy * gy)));
+    write_imagef(dst, (int2)(x, y), (float4)(v / 255, 1));
+}
+";
+
+/// Returns the command with its arguments up to the filter.
+fn command(subcommand: &str, filter: &std::path::Path, args: &[&str]) -> Command {
+    let mut command = clreel(None);
+    command.arg(subcommand).arg("--filter").arg(filter).args(args);
+    command
+}
+
+/// Returns the picture of a movie's first frame without a filter, and with the folder's.
+fn pictures(folder: &Folder, filter: &std::path::Path, args: &[&str]) -> [Picture; 2] {
+    let movie = odd_movie(folder);
+    [vec!["--variant", "off"], args.to_vec()].map(|args| {
+        let out = folder.file("picture.png");
+        let mut command = command("snapshot", filter, &args);
+        succeed(command.arg(&movie).arg("--out").arg(&out));
+        png(&out)
+    })
+}
+
+/// Returns the gradient of each channel of a picture, times `gain`, as docs/filters.md describes it.
+fn gradient((width, height, rgba): &Picture, gain: f32) -> Vec<u8> {
+    let (w, h) = (*width as i64, *height as i64);
+    let at = |x: i64, y: i64, c: usize| {
+        f32::from(rgba[((y.clamp(0, h - 1) * w + x.clamp(0, w - 1)) * 4) as usize + c])
+    };
+    let mut out = Vec::new();
+    for (y, x) in (0..h).flat_map(|y| (0..w).map(move |x| (y, x))) {
+        for c in 0..3 {
+            let row = |y: i64| at(x - 1, y, c) + 2.0 * at(x, y, c) + at(x + 1, y, c);
+            let column = |x: i64| at(x, y - 1, c) + 2.0 * at(x, y, c) + at(x, y + 1, c);
+            let (gx, gy) = (column(x + 1) - column(x - 1), row(y + 1) - row(y - 1));
+            out.push((gain * (gx * gx + gy * gy).sqrt()).round_ties_even().min(255.0) as u8);
+        }
+        out.push(255);
+    }
+    out
+}
+
+#[test]
+fn the_filter_of_the_docs_shows_edges() {
+    let folder = Folder::new("filters-docs");
+    let filter = sobel(&folder, "sobel", &[SAMPLER]);
+    folder.with("sobel/sampler.cl", SAMPLER_KERNEL);
+    for (args, gain) in [
+        (&["--variant", "plain"][..], 1.0),
+        (&["--variant", "sampler", "--set", "gain=2.5"], 2.5),
+        (&["--set", "gain=0.5", "--variant", "sobel/plain"], 0.5),
+    ] {
+        let [source, filtered] = pictures(&folder, &filter, args);
+        let differs =
+            gradient(&source, gain).iter().zip(&filtered.2).filter(|(a, b)| a.abs_diff(**b) > 1).count();
+        assert_eq!((differs, filtered.2.len()), (0, source.2.len()), "{args:?}");
+    }
+    if programs::has(&["oclgrind"]) {
+        let printed = succeed(command("check-kernels", &filter, &[]));
+        assert_eq!(printed, "");
+    }
+}
+
+#[test]
+fn bench_times_right_variants_and_names_wrong_ones() {
+    let folder = Folder::new("filters-bench");
+    let filter = sobel(&folder, "sobel", &[SAMPLER]);
+    // From an image into a buffer.
+    let mixed = SAMPLER.1.trim_end_matches("[[variants]]").replace("sampler", "mixed");
+    let mixed = mixed.replace("{ output = \"image\" }", "{ output = \"buffer\" }");
+    let description = std::fs::read_to_string(filter.join("filter.toml")).unwrap();
+    folder.with("sobel/filter.toml", format!("{description}\n{mixed}"));
+    let kernel = SAMPLER_KERNEL.replace("__write_only image2d_t dst", "__global uchar4 *dst");
+    let kernel = kernel.replace(
+        "get_image_width(dst) || y >= get_image_height(dst)",
+        "get_image_width(src) || y >= get_image_height(src)",
+    );
+    let (head, _) = kernel.split_once("    const float3 v =").unwrap();
+    let last = "    dst[y * get_image_width(src) + x] = (uchar4)(convert_uchar3_sat_rte(gain * sqrt(gx * gx + gy * gy)), 255);\n}\n";
+    folder.with("sobel/mixed.cl", format!("{head}{last}"));
+    let wrong = SAMPLER_KERNEL.replace("x + i - 1", "x + i");
+    for (kernel, outcome) in [(SAMPLER_KERNEL, "ok"), (wrong.as_str(), "mismatch")] {
+        folder.with("sobel/sampler.cl", kernel);
+        let args = ["--frames", "2", "--json", "--size", "96x64", "--set", "gain=0.5", "--variant"];
+        let code = if outcome == "ok" { 0 } else { 3 };
+        let mut command = command("bench", &filter, &args);
+        let report = finish_json(command.arg("plain,sobel/sampler,mixed"), code);
+        let run = &report["devices"][0]["runs"][0];
+        assert_eq!(run["case"]["settings"]["gain"], 0.5, "{run}");
+        let row = |id: &str| reports::rows(&report).into_iter().find(|row| row["id"] == id).unwrap();
+        // The first variant of the file is the reference.
+        assert_eq!(row("sobel/sampler")["outcome"], "ok", "{report}");
+        assert_eq!(row("sobel/plain")["outcome"], outcome, "{report}");
+        assert_eq!(row("sobel/mixed")["outcome"], outcome, "{report}");
+    }
+}
+
+#[test]
+fn faults_of_filters_are_sentences() {
+    let folder = Folder::new("filters-faults");
+    let endless = ("    float3 p[3][3];", "    for (volatile int i = 0; i < 1;) {}\n    float3 p[3][3];");
+    let large =
+        ("[[variants.passes]]", "scratch.large = { bytes = \"1000000*1000000\" }\n[[variants.passes]]");
+    for (name, edits, args, wanted) in [
+        (
+            "misspelt",
+            &[("sentence", "sentense")][..],
+            &[][..],
+            "misspelt/filter.toml:3:1: |sentense|Write 'sentence'.",
+        ),
+        (
+            "zero",
+            &[("\"height\"]\nlocal", "\"height/(width - width)\"]\nlocal")],
+            &[],
+            "zero/filter.toml:|divide",
+        ),
+        ("newer", &[("format = 1", "format = 9")], &[], "newer/filter.toml:1:10|9"),
+        ("missing", &[("\"sobel.cl\"", "\"sobol.cl\"")], &[], "missing/filter.toml:|'sobol.cl'|no such file"),
+        ("kernel", &[("void sobel(", "void edges(")], &[], "has no kernel 'sobel'|edges"),
+        (
+            "argument",
+            &[("float gain)", "float gains)"), ("(gain * ", "(gains * ")],
+            &[],
+            "'gains'|gets no value|Did you mean 'gain'?",
+        ),
+        ("types", &[("float gain)", "int gain)")], &[], "another argument|int, not float"),
+        ("planes", &[("\"Sobel\"", "\"Sobel\"\ninput = \"planes\"")], &[], "planes/filter.toml:"),
+        ("set", &[], &["--set", "gian=2"], "no parameter is called 'gian'; did you mean 'gain'?"),
+        ("range", &[], &["--set", "gain=100"], "'gain' is from 0.25 to 8"),
+        ("variant", &[], &["--variant", "plan"], "no variant is called 'plan'"),
+        ("endless", &[endless], &["--kernel-timeout", "2"], "timed out"),
+        (
+            "large",
+            &[
+                large,
+                ("gain = \"gain\" }", "gain = \"gain\", large = { scratch = \"large\" } }"),
+                ("float gain)", "float gain, __global int *large)"),
+            ],
+            &[],
+            "1,000,000,000,000 bytes|description",
+        ),
+        (
+            "local",
+            &[
+                ("gain = \"gain\" }", "gain = \"gain\", large = { local_bytes = \"1000000000\" } }"),
+                ("float gain)", "float gain, __local int *large)"),
+            ],
+            &[],
+            "more local memory|local_bytes",
+        ),
+    ] {
+        let filter = sobel(&folder, name, edits);
+        let mut command = command("snapshot", &filter, args);
+        let output = command.arg("--out").arg(folder.file("none.png")).output().unwrap();
+        let stderr = text(&output.stderr);
+        let is_told = wanted.split('|').all(|part| stderr.contains(part));
+        assert!(!output.status.success() && is_told && !stderr.contains("panicked"), "{name}: {stderr}");
+    }
+    let mut command = command("snapshot", &folder.folder("empty"), &["--out", "none.png"]);
+    assert!(text(&command.output().unwrap().stderr).contains("There is no filter in "));
+}
+
+#[test]
+fn a_folders_filter_runs_live_in_the_window() {
+    let (display, folder) = (Display::start(&[]), Folder::new("filters-window"));
+    // The filter cannot run with the values 0 and 1.
+    let range = ("range = [0.25, 8.0], default = 1.0", "range = [1.5, 8.0], default = 3.0");
+    let filter = sobel(&folder, "sobel", &[range]);
+    let [description, kernel] = example();
+    let description = description.replace(range.0, range.1);
+    let movie = Movie { size: (64, 48), stamps_ms: steady(500), ..Movie::default() };
+    let mut command = window_of(&display, &folder, &movie);
+    let mut session =
+        Session::with_stats(&display, command.arg("--filter").arg(&filter).args(["--set", "gain=2"]));
+    session.wait_for_title("sobel/plain, gain = 2 ");
+    session.wait_for_frames();
+    session.wait_for_end_of("compiling");
+    session.display.key("equal");
+    session.wait_for_title("sobel/plain, gain = 2.065");
+
+    // A wrong description has an error, and the filter before goes on.
+    folder.with("sobel/filter.toml", description.replace("sentence", "sentense"));
+    session.wait_for_text("sobel/filter.toml:3:1: 'sentense' is no key");
+    session.wait_for_frames();
+    session.wait_for_title("sobel/plain, gain = 2.065");
+
+    // Another variant is added, with a key of its own.
+    folder.with("sobel/sampler.cl", SAMPLER_KERNEL);
+    let second = SAMPLER.1.trim_end_matches("[[variants]]");
+    folder.with("sobel/filter.toml", format!("{description}\n{second}"));
+    session.wait_for_end_of("'sentense'");
+    session.wait_for_text("sobel/sampler");
+    session.wait_for_title("sobel/plain, gain = 2.065");
+    session.display.key("2");
+    session.wait_for_title("sobel/sampler, gain = 2.065");
+    session.wait_for_frames();
+
+    // The other variants are compared again with a reference that has been edited.
+    folder.with("sobel/sobel.cl", kernel.replace("x + i - 1", "x + i"));
+    session.wait_for_text("output differs");
+    folder.with("sobel/sobel.cl", kernel.replace("const float3 gx", "const flaot3 gx"));
+    session.wait_for_text("does not build");
+    session.wait_for_frames();
+    folder.with("sobel/sobel.cl", &kernel);
+    session.wait_for_end_of("output differs");
+
+    // A folder that disappears changes nothing that runs.
+    std::fs::rename(&filter, folder.file("elsewhere")).unwrap();
+    session.display.key("e");
+    session.wait_for_text("cannot be read");
+    session.display.key("e");
+    session.wait_for_frames();
+    session.wait_for_title("sobel/sampler, gain = 2.065");
+    let (stats, stderr) = session.stats_and_stderr();
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    let frames = stats["frames"].as_array().unwrap();
+    let of = |id: &str| frames.iter().filter(|frame| frame["variant"] == id).count();
+    assert!(of("sobel/plain") > 0 && of("sobel/sampler") > 0, "{stats}");
+}
+
+/// Returns the command of a window with a small movie.
+fn window_of(display: &Display, folder: &Folder, movie: &Movie) -> Command {
+    let mut command = without_desktop(display);
+    command.env("CLREEL_SETTINGS", "").arg(folder.movie("small.mkv", movie)).args(["--device", "0"]);
+    command
+}
+
+/// A folder from elsewhere reads no file outside of it.
+#[test]
+fn links_out_of_a_filters_folder_are_not_followed() {
+    let folder = Folder::new("filters-links");
+    let outside = folder.with("outside.cl", example()[1].as_str());
+    for (name, text) in [("sobel.cl", ""), ("common.clh", "#include \"common.clh\"\n")] {
+        let filter = sobel(&folder, name, &[("__kernel", &format!("{text}__kernel"))]);
+        let link = filter.join(name);
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(&outside, link).unwrap();
+        let mut command = command("snapshot", &filter, &["--out", "none.png"]);
+        let stderr = text_of(&mut command);
+        assert!(stderr.contains("It is a link that leaves the folder."), "{name}: {stderr}");
+    }
+}
+
+fn text_of(command: &mut Command) -> String {
+    text(&command.output().unwrap().stderr)
+}
