@@ -84,7 +84,11 @@ fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Pa
     let passes = described.passes.iter().map(|pass| Pass {
         file: file(&pass.file),
         kernel: &pass.kernel,
-        names: arguments(pass).map(|argument| argument.name.as_str()).collect::<Vec<_>>().leak(),
+        // Edited kernels of the box filter, and those of the user's own, may have other names.
+        names: match folder {
+            FOLDER => &[],
+            _ => arguments(pass).map(|argument| argument.name.as_str()).collect::<Vec<_>>().leak(),
+        },
         arguments: arguments(pass).map(passed).collect::<Vec<_>>().leak(),
     });
     let params =
@@ -282,7 +286,7 @@ mod tests {
             for (index, pass) in code.passes.iter().enumerate() {
                 let numbers = code.formulas.launch(&config, index, &e).unwrap().1.len();
                 let places = pass.arguments.iter().filter(|a| matches!(a, Argument::Number)).count();
-                assert_eq!((numbers, pass.names.len()), (places, pass.arguments.len()), "{}", pass.kernel);
+                assert_eq!(numbers, places, "{}", pass.kernel);
             }
         }
     }
