@@ -10,7 +10,7 @@ use super::{ClothTimes, FrameSample, GL_NAMES, Setting, Stage, settings_csv, set
 pub(super) struct Row<'a> {
     pub frame: u64,
     pub sample: &'a FrameSample,
-    /// True if the previous frame was filtered under other conditions (another [`Setting`](super::Setting)).
+    /// True if the previous frame was filtered under other conditions (another [`Setting`]).
     pub switched: bool,
 }
 
