@@ -215,9 +215,23 @@ impl<'a, S: WindowSystem> Session<'a, S> {
         self.wait_within(PATIENCE, what, is_done);
     }
 
-    /// Waits for a text that a measurement shows when it has ended: one of those between `|`.
+    /// Waits for a text that a measurement shows when it has ended: one of those between `|`. The time limit starts again
+    /// when the count of the measurement's steps, as in "28 of at most 42", changes.
     pub fn wait_for_result(&mut self, part: &str) {
-        self.wait_within(RUN_LIMIT, part, |s| part.split('|').any(|text| s.shows(text)));
+        let is_count = |text: &&str| {
+            text.split_once(" of ").is_some_and(|(done, _)| done.bytes().all(|b| b.is_ascii_digit()))
+        };
+        let (mut began, mut counts) = (Instant::now(), Vec::new());
+        self.wait_within(Duration::MAX, part, |s| {
+            let texts = s.texts();
+            let now = texts.iter().map(|t| t.text.as_str()).filter(is_count);
+            let now: Vec<_> = now.map(|t| t.split(';').next().map(str::to_owned)).collect();
+            if now != counts {
+                (began, counts) = (Instant::now(), now);
+            }
+            assert!(began.elapsed() < RUN_LIMIT, "no sign of {part} and no progress: {texts:?}");
+            part.split('|').any(|text| s.shows(text))
+        });
     }
 
     fn wait_within(&mut self, limit: Duration, what: &str, mut is_done: impl FnMut(&mut Self) -> bool) {
