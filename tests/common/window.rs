@@ -529,13 +529,15 @@ pub fn write_png(path: &Path, (width, height): (u32, u32), rgba: &[u8]) {
     encoder.write_header().unwrap().write_image_data(rgba).unwrap();
 }
 
-/// Reads a PNG.
+/// Reads a PNG with or without alpha.
 pub fn png(path: &Path) -> Picture {
     let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().unwrap();
+    let mut decoder = png::Decoder::new(std::io::BufReader::new(file));
+    decoder.set_transformations(png::Transformations::ALPHA);
+    let mut reader = decoder.read_info().unwrap();
     let mut rgba = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut rgba).unwrap();
-    assert_eq!(info.color_type, png::ColorType::Rgba);
+    assert_eq!((info.color_type, info.bit_depth), (png::ColorType::Rgba, png::BitDepth::Eight));
     (info.width as usize, info.height as usize, rgba)
 }
 
