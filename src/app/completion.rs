@@ -55,7 +55,7 @@ fn complete(
         .filter(|(name, _)| name.starts_with(begin) && (begin.starts_with('.') || !name.starts_with('.')))
         .map(|(name, entry)| if entry.path().is_dir() { name + "/" } else { name })
         .collect();
-    names.retain(|name| purpose.lists(name) && (purpose == PathPurpose::Movie || is_run(&path, name)));
+    names.retain(|name| purpose.lists(name) && (purpose != PathPurpose::Run || is_run(&path, name)));
     names.sort();
     let mut text = meant.clone();
     if let (Some(first), Some(last)) = (names.first(), names.last()) {

@@ -22,7 +22,7 @@ use overlay::{MAX_RECENT_FILES, SavedState};
 /// The allowed range of the user's scale of the overlay, which is a factor of the scale that follows from the window's size.
 pub(crate) const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
 /// The maximum number of folders of kernels that are remembered.
-pub(crate) const MAX_KERNEL_FOLDERS: usize = 5;
+pub(crate) const MAX_KERNEL_FOLDERS: usize = 20;
 /// The minimum time between two writes of the settings file.
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum time for which the window waits until the settings file was read (when it opens) or written (when it is closed).

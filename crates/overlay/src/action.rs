@@ -170,6 +170,16 @@ pub enum Action {
     CopyKernels,
     /// Watch the folder at this index of [`crate::Kernels::remembered`] again, whose kernels were edited before.
     ReopenKernels(usize),
+    /// Filter with the filter at this index of [`crate::FilterList::rows`].
+    SelectFilter(usize),
+    /// Filter with the filter at this index of [`crate::FilterList::rows`] at the left of a wipe, and with the present one at the right.
+    WipeFilter(usize),
+    /// Write a new filter from a template into a new folder, and filter with it.
+    NewFilter,
+    /// Ask the user for the folder of a filter.
+    AskForFilter,
+    /// Filter with the filter in the folder at this path, as the user has typed it.
+    OpenFilter(String),
     /// Open the selected variant's kernel file in the user's editor.
     OpenInEditor,
     /// Write a kernel of the user's own from a template into the watched folder.

@@ -99,7 +99,7 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
     let seek = |seconds| Action::SeekBy { seconds, exact: true };
     let mut rows = variant_keys();
     rows.extend(COLUMN_PANELS.iter().filter_map(|panel| {
-        let is_of_filter = matches!(panel.panel, Panel::Kernels | Panel::Correction);
+        let is_of_filter = matches!(panel.panel, Panel::Filters | Panel::Kernels | Panel::Correction);
         let (press, effect) = panel.key?;
         Some(key(if is_of_filter { Filter } else { Measure }, press, effect, panel.action()))
     }));

@@ -4,6 +4,7 @@ use egui::Popup;
 
 use crate::bindings::key_of;
 use crate::devices::DEVICES;
+use crate::filters::FILTERS;
 use crate::open_panels::OpenPanels;
 use crate::panel::ColumnPanel;
 use crate::panel_list::COLUMN_PANELS;
@@ -52,7 +53,9 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pas
     // From left to right, each with its rank, and with the lines of its menu or its action. If not all of them fit, those with the
     // lowest rank are left out; those without a rank stay.
     let mut buttons = if state.visible {
+        let filters = action(FILTERS.action());
         vec![
+            (Some(0), "Filters", "Choose the filter: the box filter, or one of your own (F)", filters),
             (Some(3), "File", "Open, save, quit", (file_lines(), None)),
             (Some(4), "Picture", "Wipe, scenes, fullscreen, talk", (picture_lines(view), None)),
             (Some(1), "Sound", "Mute, sound tracks", (sound_lines(view), None)),
@@ -82,7 +85,10 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, state: &ControlsState, pass: &mut Pas
         let rect = row.with_min_x(left).with_max_x(left + button_width(ui, text));
         left = rect.right();
         if let Some(action) = action {
-            let is_on = action == Action::ToggleKeys && state.keys_open;
+            let is_on = match action {
+                Action::ToggleKeys => state.keys_open,
+                _ => action == FILTERS.action() && state.panels.is_requested(Panel::Filters),
+            };
             text_button(ui, rect, text, is_on).explain(hover).on_click(action, &mut pass.actions);
         } else {
             show_menu(ui, rect, (text, hover), lines, &mut pass.actions);

@@ -23,6 +23,7 @@ mod device_name;
 mod devices;
 mod facts;
 mod filter_graph;
+mod filters;
 mod hatch;
 mod headline;
 mod hidden;
@@ -73,6 +74,7 @@ pub use code::Source;
 pub use column::ColumnState;
 pub use conversions::Conversions;
 pub use devices::{DeviceList, DeviceRow, DeviceState};
+pub use filters::{FilterList, FilterRow, Thumbnail};
 pub use job::{JobState, Wait};
 pub use kernels::{
     CheckedKernels, EarlierVersion, EditedFolder, FilterTime, Kernels, RaceLine, RaceReport, Speed,

@@ -2,15 +2,18 @@
 
 use crate::panel::ColumnPanel;
 use crate::panels::Panel;
-use crate::{conversions, correction, devices, kernels, lab, scene, scopes, stages, timeline, tuning};
+use crate::{
+    conversions, correction, devices, filters, kernels, lab, scene, scopes, stages, timeline, tuning,
+};
 
 /// All panels of the column, which a key or the menu opens, in the order of the menu.
-pub(crate) static COLUMN_PANELS: [&ColumnPanel; 10] = [
+pub(crate) static COLUMN_PANELS: [&ColumnPanel; 11] = [
     &stages::STAGES,
     &timeline::TIMELINE,
     &tuning::TUNING,
     &lab::LAB,
     &conversions::CONVERSIONS,
+    &filters::FILTERS,
     &kernels::KERNELS,
     &scopes::SCOPES,
     &correction::CORRECTION,

@@ -27,6 +27,8 @@ stats::named_values! {
         Lab = "lab",
         /// The check of the device's type conversions.
         Conversions = "conversions",
+        /// The list of filters.
+        Filters = "filters",
         /// The versions of edited kernels.
         Kernels = "kernels",
         /// The panel of the current scene.

@@ -28,6 +28,8 @@ pub enum PathPurpose {
     Movie,
     /// A saved run with which the ladder is compared.
     Run,
+    /// The `filter.toml` of a filter.
+    Filter,
 }
 
 impl PathPurpose {
@@ -35,7 +37,12 @@ impl PathPurpose {
     pub fn lists(self, name: &str) -> bool {
         let is =
             |ending: &&str| name.rsplit_once('.').is_some_and(|(_, own)| own.eq_ignore_ascii_case(ending));
-        name.ends_with('/') || (if self == Self::Movie { &MOVIES[..] } else { &["json"] }).iter().any(is)
+        name.ends_with('/')
+            || match self {
+                Self::Movie => MOVIES.iter().any(is),
+                Self::Run => is(&"json"),
+                Self::Filter => name == "filter.toml",
+            }
     }
 }
 
@@ -146,6 +153,9 @@ impl PathPrompt {
                 "Path of the saved run",
                 "A file by Save run or clreel bench --save",
             ),
+            PathPurpose::Filter => {
+                ("Open a filter", "Path of the filter", "The filter.toml in the folder of the filter")
+            }
         };
         ui.label(RichText::new(title).font(theme::words(14.0 * scale)).color(theme::STRONG));
 
@@ -224,7 +234,11 @@ impl PathPrompt {
             }
             Some(path) => {
                 close = true;
-                let action = if self.purpose == PathPurpose::Movie { Action::Open } else { Action::OpenRun };
+                let action = match self.purpose {
+                    PathPurpose::Movie => Action::Open,
+                    PathPurpose::Run => Action::OpenRun,
+                    PathPurpose::Filter => Action::OpenFilter,
+                };
                 pass.actions.extend((!path.trim().is_empty()).then(|| action(path.clone())));
                 self.text = path;
             }

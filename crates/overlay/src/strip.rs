@@ -44,7 +44,7 @@ impl Strip {
         let (seek, controls) = match one_row {
             true => {
                 // Width in points of the filter's parameter and the buttons.
-                let middle = bottom.right() - 520.0;
+                let middle = bottom.right() - 566.0;
                 (bottom.with_max_x(middle - 22.0), bottom.with_min_x(middle))
             }
             false => {

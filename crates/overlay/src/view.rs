@@ -14,8 +14,8 @@ use video::color::Correction;
 use video::{Chapter, FieldOrder, MovieInfo, Orientation};
 
 use crate::{
-    Busy, Conversions, DeviceFacts, DeviceList, Kernels, Lab, LadderColumn, RaceReport, ScenePanel, Tuning,
-    VariantStatus,
+    Busy, Conversions, DeviceFacts, DeviceList, FilterList, Kernels, Lab, LadderColumn, RaceReport,
+    ScenePanel, Tuning, VariantStatus,
 };
 
 /// The filter that has made the picture on the screen.
@@ -225,6 +225,8 @@ pub struct View<'a> {
     pub lab: &'a Lab,
     /// The state and the results of the check of the device's type conversions.
     pub conversions: &'a Conversions,
+    /// The list of filters.
+    pub filters: &'a FilterList,
     /// The edited kernels: their versions, results and source.
     pub kernels: &'a Kernels,
     /// The data races and out-of-bounds accesses that Oclgrind has found in kernels.

@@ -209,6 +209,7 @@ impl Player<'_> {
             tuning: &self.tuning.shown,
             lab: &self.lab.shown,
             conversions: &self.check.shown,
+            filters: self.kernels.filter_list(),
             kernels: self.kernels.shown(),
             races: self.races.shown(),
             saved_columns: &self.saved_run.columns,

@@ -251,6 +251,11 @@ impl Player<'_> {
             Action::StopChecking => self.check.task.stop(),
             Action::CopyKernels => kernels.copy_built_in(None, cx),
             Action::ReopenKernels(index) => kernels.reopen(index, cx),
+            Action::SelectFilter(index) => kernels.select_filter(index, devices, cx),
+            Action::WipeFilter(index) => kernels.wipe_filter(index, devices, cx),
+            Action::NewFilter => kernels.make_filter(cx),
+            Action::AskForFilter => cx.overlay.path_prompt.open(PathPurpose::Filter),
+            Action::OpenFilter(path) => kernels.open_filter(&path, cx),
             Action::RebuildKernels => kernels.rebuild(cx),
             Action::WipeKernels(number) if movies.scenes.is_movie() => {
                 kernels.request_wipe(number, devices, cx);

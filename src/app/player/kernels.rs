@@ -3,6 +3,7 @@
 //! [`Versions`] has the versions with their results; [`LiveKernels`] watches the folder and handles the user's requests.
 
 mod controller;
+mod filters;
 mod shown;
 mod speed;
 mod stored;
@@ -10,6 +11,7 @@ mod stored;
 mod stored_tests;
 #[cfg(test)]
 mod tests;
+mod thumbnails;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};

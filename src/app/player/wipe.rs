@@ -54,6 +54,11 @@ pub(super) fn swap(devices: &mut Devices, cx: &mut PlayerContext) {
                 "The version on the left is the one that runs: choose it in the list.".to_owned(),
             );
         }
+        Some(SecondFilter { filter: (variant, _), .. })
+            if variant != VariantId::OFF && variant.opened().is_none() == Filter::selected().is_some() =>
+        {
+            cx.overlay.show_message("The sides show two filters: F changes the one at the left.".to_owned());
+        }
         Some(second) => {
             if prefer_second(second, devices, cx) {
                 cx.frames.wipe.set_second(Some(cx.frames.choice.filter().into()));

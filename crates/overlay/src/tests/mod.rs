@@ -108,6 +108,7 @@ struct State<'a> {
     /// True if the current scene has a panel.
     has_scene: bool,
     kernels: Kernels,
+    filters: FilterList,
     device: Option<base::device::DeviceInfo>,
     heart: Option<String>,
     sound: Option<SoundView>,
@@ -160,6 +161,7 @@ impl<'a> Fixture<'a> {
             conversions: Conversions::default(),
             has_scene: false,
             kernels: Kernels::default(),
+            filters: FilterList::default(),
             device: None,
             heart: None,
             sound: None,
@@ -468,6 +470,7 @@ impl State<'_> {
             lab: &self.lab,
             conversions: &self.conversions,
             kernels: &self.kernels,
+            filters: &self.filters,
             races: &RaceReport::Unknown,
             heart: self.heart.as_deref(),
             sound: self.sound.as_ref(),

@@ -1,6 +1,7 @@
 //! Control of edited kernels: the watched folder, requests for validation, messages about its results, and wipes between two
 //! versions.
 
+use super::filters::{self, Filters};
 use super::shown::{SourceKey, updated_source};
 use super::stored::{Storage, local_time};
 use super::*;
@@ -12,18 +13,24 @@ use box_filter::color_kernels::Converter;
 use box_filter::tuned::auto_variants;
 use compute::KernelFile;
 use compute::cache::Cache;
-use overlay::{EditedFolder, heart};
+use overlay::{EditedFolder, FilterRow, heart};
 use stats::{Setting, UsedKernel, VariantStatus};
 use std::time::SystemTime;
 
 /// The name of the folder into which the built-in kernels are copied; another number follows if it exists.
 const COPY_NAME: &str = "clreel-kernels";
 
+/// A folder that was edited before and can be read.
+enum Remembered {
+    Kernels(EditedFolder),
+    Filter(FilterRow),
+}
+
 /// The watched folder of kernels, and the versions of its kernels.
 #[derive(Default)]
 pub(crate) struct LiveKernels {
-    watching: Option<FolderWatcher>,
-    copying: Option<Job<PathBuf>>,
+    pub(super) watching: Option<FolderWatcher>,
+    pub(super) copying: Option<Job<PathBuf>>,
     pub(super) versions: Versions,
     pub(super) storage: Storage,
     /// Identifies the source text that the kernels panel shows; `None` before the first one.
@@ -35,11 +42,12 @@ pub(crate) struct LiveKernels {
     /// The number of the version whose descriptions of filters were read last; 0 before the first one.
     described: u64,
     /// The variant of a filter that was just selected, which is chosen once it is built; the one before it runs until then.
-    awaited: Option<VariantId>,
+    pub(super) awaited: Option<VariantId>,
     /// The error in the description of the filter, which its banner shows; `None` if it is right.
-    wrong_filter: Option<Error>,
+    pub(super) wrong_filter: Option<Error>,
     /// The job that checks which of the folders edited before can still be read: a disk may not respond.
-    reading: Option<Job<Vec<EditedFolder>>>,
+    reading: Option<Job<Vec<Remembered>>>,
+    pub(super) filters: Filters,
 }
 
 impl LiveKernels {
@@ -49,13 +57,17 @@ impl LiveKernels {
         let mut all = folders.clone();
         // The panel does not offer a folder that cannot be read.
         let edited = |path: String| {
+            if let Some(filter) = filters::read(&path) {
+                return Some(Remembered::Filter(filter));
+            }
             let sources = Sources::read(Path::new(&path)).ok()?;
             let changed = newest_file(Path::new(&path)).map_or_else(|| "unknown".to_owned(), local_time);
-            Some(EditedFolder { edits: sources.changed_since(&Sources::default()).len(), path, changed })
+            let edits = sources.changed_since(&Sources::default()).len();
+            Some(Remembered::Kernels(EditedFolder { edits, path, changed }))
         };
         let read = move |_: &_| {
-            let found = existing_copies(&save::folders());
-            for path in found {
+            let folders = save::folders();
+            for path in existing_copies(&folders).into_iter().chain(filters::written(&folders)) {
                 if !all.contains(&path) {
                     all.push(path);
                 }
@@ -121,8 +133,9 @@ impl LiveKernels {
         }
         let number = self.versions.kept.iter().find(|kept| is_in(&kept.sources)).map(|kept| kept.row.number);
         // The files of a filter's folder are no edits as they were opened.
-        let is_of_filter = || Sources::default().text(file).is_err();
-        number.filter(|number| *number > 1 || !is_of_filter())
+        let is_of_filter = Sources::default().text(file).is_err();
+        let opened = self.versions.kept.iter().find(|kept| is_of_filter && kept.sources.has(file));
+        number.filter(|number| opened.is_none_or(|kept| kept.row.number != *number))
     }
 
     /// Returns the path of a variant's kernel file in the watched folder.
@@ -181,7 +194,12 @@ impl LiveKernels {
         is_new |= self.storage.update(&mut self.versions, cx);
         if let Some(read) = Job::take_result(&mut self.reading, Duration::ZERO) {
             is_new = true;
-            self.versions.shown.remembered = cx.or_notify(read).unwrap_or_default();
+            for remembered in cx.or_notify(read).unwrap_or_default() {
+                match remembered {
+                    Remembered::Kernels(folder) => self.versions.shown.remembered.push(folder),
+                    Remembered::Filter(row) => self.filters.add(vec![row]),
+                }
+            }
             leave_out_watched(&mut self.versions.shown);
         }
         for news in std::mem::take(&mut devices.builds.news) {
@@ -223,6 +241,14 @@ impl LiveKernels {
             let Setting { variant, settings, size, beside, .. } = setting;
             let time = FilterTime { ms: left_out.p50, n: left_out.n, noise: left_out.noise };
             self.versions.time(Circumstances { variant, settings, size, beside }, time);
+        }
+        // The filter of a folder is selected once that is read.
+        if cx.overlay.panels.is_open(Panel::Filters)
+            && self.awaited.is_none()
+            && self.described == self.versions.current
+        {
+            let Filters { thumbnails, shown, .. } = &mut self.filters;
+            is_new |= thumbnails.update(shown, &cx.waker);
         }
         let is_open = cx.overlay.panels.is_open(Panel::Kernels);
         if is_open {
@@ -276,18 +302,19 @@ impl LiveKernels {
             is_new = true;
             match cx.or_tell(copied) {
                 Some(folder) => {
-                    cx.overlay.show_message(format!("Kernels to edit: {}", base::text::name(&folder)));
+                    cx.overlay.show_message(format!("Files to edit: {}", base::text::name(&folder)));
                     self.watch(&folder, &cx.sources, &cx.waker);
                 }
-                None => self.selects_own = false,
+                None => (self.selects_own, self.filters.beside) = (false, None),
             }
         }
+        self.filters.shown.is_pending = self.copying.is_some();
         is_new
     }
 
     /// Selects the filter of the watched folder, or again the box filter if the folder has none, after a version of it has become the
     /// current one. If a description is wrong, the filter before it stays selected.
-    fn update_filter(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
+    pub(super) fn update_filter(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let current = self.versions.current;
         let Some(kept) = self.versions.version(current).filter(|_| self.described != current) else { return };
         self.described = current;
@@ -299,24 +326,13 @@ impl LiveKernels {
         }
         match filter {
             Ok(filter) if is_same_filter(filter, before) => {}
-            Ok(filter) => {
-                let chosen = cx.chosen();
-                let id = chosen.name.rsplit_once('/').map_or("", |(_, id)| id);
-                let next = filter.and_then(|filter| filter.variant(id).ok());
-                Filter::select(filter);
-                devices.list_selected();
-                // Nothing stays off that the user has switched off.
-                let stays_off = chosen == VariantId::OFF && before.is_some();
-                let next = if stays_off { chosen } else { next.unwrap_or_else(VariantId::initial) };
-                cx.frames.wipe.set_second(None);
-                cx.or_notify(devices.prefer(next));
-                self.awaited = Some(next);
-            }
+            Ok(filter) => self.change_filter(filter, devices, cx),
             Err(error) => {
                 cx.notify(error.clone(), true);
                 self.wrong_filter = Some(error);
             }
         }
+        self.list_filter();
     }
 
     /// Adds the user's own kernel to the variants if the current version of the edited kernels has its file,
@@ -411,7 +427,17 @@ impl LiveKernels {
     /// Requests that the kernels of the chosen variant are built from the version with this number, for the second side of a
     /// wipe; the first side shows the version that runs.
     pub(crate) fn request_wipe(&self, number: u64, devices: &Devices, cx: &mut PlayerContext) {
-        let (variant, settings) = cx.frames.choice.filter();
+        self.request_second(number, cx.frames.choice.filter(), devices, cx);
+    }
+
+    /// Requests that the kernels of a variant are built from the version with this number, for the second side of a wipe.
+    pub(super) fn request_second(
+        &self,
+        number: u64,
+        (variant, settings): (VariantId, box_filter::Settings),
+        devices: &Devices,
+        cx: &mut PlayerContext,
+    ) {
         let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_validate());
         let (Some(frame), Some(kept)) = (frame, self.versions.version(number)) else { return };
         if variant.kernels(DeviceKind::Cpu).is_none() {
@@ -480,7 +506,13 @@ impl LiveKernels {
     /// Starts to watch the folder at this position of the kernels panel's list of folders, if it can still be read.
     pub(crate) fn reopen(&mut self, index: usize, cx: &PlayerContext) {
         let known = self.versions.shown.remembered.get(index).filter(|_| self.copying.is_none());
-        let Some(folder) = known.map(|known| PathBuf::from(&known.path)) else { return };
+        if let Some(folder) = known.map(|known| PathBuf::from(&known.path)) {
+            self.open(folder, cx);
+        }
+    }
+
+    /// Starts to watch a folder, if it can be read.
+    pub(super) fn open(&mut self, folder: PathBuf, cx: &PlayerContext) {
         let read = move |_: &_| Sources::read(&folder).map(|_| folder);
         self.copying =
             Some(Job::spawn("reopen", "The folder of kernels could not be read.", &cx.waker, read));
@@ -525,7 +557,7 @@ fn newest_file(folder: &Path) -> Option<SystemTime> {
 }
 
 /// Returns true if both are the same filter, with the same description, or both are none.
-fn is_same_filter(one: Option<&'static Filter>, other: Option<&'static Filter>) -> bool {
+pub(super) fn is_same_filter(one: Option<&'static Filter>, other: Option<&'static Filter>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => std::ptr::eq(one, other),
         (one, other) => one.is_none() && other.is_none(),
