@@ -17,9 +17,9 @@ use video::{Language, Languages, OpenPolicy, References};
 /// Options that select the filter of a folder, and the values of its parameters.
 #[derive(Debug, Clone, Args)]
 pub struct FolderArgs {
-    /// Folder of a filter: filter.toml and kernels (docs/filters.md); its variants take the place of the box filter's [env:
-    /// CLREEL_FILTER]
-    #[arg(long = FILTER, value_name = "DIR", conflicts_with = "kernels")]
+    /// Folder of a filter, filter.toml and kernels (docs/filters.md), or the name of one that clreel has written or opened; its
+    /// variants take the place of the box filter's [env: CLREEL_FILTER]
+    #[arg(long = FILTER, value_name = "DIR|NAME", conflicts_with = "kernels")]
     pub folder: Option<PathBuf>,
     /// Value of a parameter of the filter, such as sigma=2.5; repeatable [default: that of the description]
     #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true)]
@@ -59,7 +59,7 @@ pub struct FilterArgs {
     #[arg(long, value_name = "ID", default_value_t = VariantId::initial(), help = format!("The filter: {}, a kernel of your own in the folder of --kernels", join_ids(VariantId::with_own(), "or")))]
     pub variant: VariantId,
     /// Radius of the box in pixels: each pixel becomes the mean of (2N+1)×(2N+1) pixels
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true, conflicts_with = "folder")]
     pub radius: u32,
     /// OpenCL device: an index from `clreel devices`, part of a platform or device name, cpu or gpu
     #[arg(long, value_name = "SEL")]

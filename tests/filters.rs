@@ -276,6 +276,80 @@ fn a_folders_filter_runs_live_in_the_window() {
     assert!(of("sobel/plain") > 0 && of("sobel/sampler") > 0, "{stats}");
 }
 
+#[test]
+fn filters_are_written_chosen_and_shown_beside_each_other_in_the_window() {
+    let (display, folder) = (Display::start(&[]), Folder::new("filters-list"));
+    let movie = Movie { size: (64, 48), stamps_ms: steady(500), ..Movie::default() };
+    let mut command = window_of(&display, &folder, &movie);
+    let here = folder.folder("here");
+    // New filters and frames are saved to the working directory.
+    command.current_dir(&here).env("HOME", &here).env_remove("XDG_CONFIG_HOME").args(["--variant", "flat"]);
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    session.wait_for_title("flat, r=7");
+    session.wait_for_frames();
+    session.wait_for_end_of("compiling");
+    session.display.key("F");
+    session.wait_for_text("New filter\u{2026}");
+    session.click("New filter\u{2026}");
+    session.wait_for_title("my-filter/plain, levels = 4 ");
+    session.wait_for_frames();
+    let own = here.join("clreel-filters/my-filter");
+    let kernel = std::fs::read_to_string(own.join("filter.cl")).unwrap();
+
+    // Macros of the description are compiled with the text that was saved last.
+    let description = std::fs::read_to_string(own.join("filter.toml")).unwrap();
+    let macros = description.replace("title =", "defines = { NONE = \"0*width\" }\ntitle =");
+    std::fs::write(own.join("filter.toml"), macros).unwrap();
+    session.wait_for_text("my-filter/plain levels = 4, version");
+    std::fs::write(own.join("filter.cl"), kernel.replace("(levels - 1), pixel.w", "1000 * NONE, 255"))
+        .unwrap();
+    session.wait("a black picture", |session| {
+        session.display.key("s");
+        let frames = saved_files(&here, "clreel-frame-", ".png");
+        frames.iter().any(|frame| png(frame).2.chunks_exact(4).all(|pixel| pixel == [0, 0, 0, 255]))
+    });
+
+    // The other filter stays at the right while the box filter comes back at the left.
+    session.click("Beside the present one");
+    session.wait_for_title("running-sum, r=7");
+    session.wait_for_text("running-sum r=7");
+    session.wait("both sides", |s| s.texts().iter().any(|t| t.text.starts_with("my-filter/plain levels")));
+    session.display.key("w");
+
+    // A folder is opened by its path.
+    let filter = sobel(&folder, "sobel", &[]);
+    session.click("Open\u{2026}");
+    session.wait_for_text("Open a filter");
+    assert!(session.display.xdotool(&["type", "--delay", "5", filter.to_str().unwrap()]).status.success());
+    session.display.key("Return");
+    session.wait_for_title("sobel/plain, gain = 1 ");
+    session.wait_for_text("Shows edges: the gradient of each channel.");
+    session.click("My filter");
+    session.wait_for_title("my-filter/plain, levels = 4 ");
+    session.click("Box filter");
+    session.wait_for_title("running-sum, r=7");
+    session.wait_for_frames();
+
+    // A kernel of the user's own that is no box filter becomes a filter.
+    session.display.key("e");
+    session.wait_for_text("Make an editable copy");
+    session.click("Make an editable copy");
+    session.wait_for_text("Make own.cl");
+    session.click("Make own.cl");
+    session.wait_for_title("own, r=");
+    let own = here.join("clreel-kernels/box_filter/own.cl");
+    let text = std::fs::read_to_string(&own).unwrap();
+    std::fs::write(&own, text.replace("dst[y * width + x] = ", "dst[y * width + x] = (uchar)255 - "))
+        .unwrap();
+    session.wait_for_text("own output differs");
+    session.click("Make a filter of it");
+    session.wait_for_title("my-filter-2/own, radius = 7 ");
+    session.wait_for_frames();
+    let stderr = session.quit();
+    assert!(!stderr.contains("clreel: ") && !stderr.contains("panicked"), "{stderr}");
+}
+
 /// Returns the command of a window with a small movie.
 fn window_of(display: &Display, folder: &Folder, movie: &Movie) -> Command {
     let mut command = without_desktop(display);

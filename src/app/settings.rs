@@ -283,6 +283,11 @@ pub(crate) fn folder() -> Option<PathBuf> {
     Some(std::path::absolute(file()?).ok()?.parent()?.to_owned())
 }
 
+/// Returns the folders of kernels that were edited, newest first; none if the settings cannot be read.
+pub(crate) fn kernel_folders() -> Vec<String> {
+    file().and_then(|file| read(&file).ok()).unwrap_or_default().kernel_folders
+}
+
 /// Reads the settings file and checks its contents.
 fn read(path: &Path) -> Result<Settings, Unread> {
     let bytes = match load::bytes(path, load::MAX_LIST_BYTES) {

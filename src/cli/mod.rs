@@ -24,6 +24,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Id, Parser, Subcommand};
 
+use crate::app::player::find_filter;
 use crate::options::{
     FILTER, FilterArgs, FolderArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TimeoutArgs, TraceArgs,
     TrialArgs, values,
@@ -204,7 +205,8 @@ fn select_filter() {
     let asked = folder.flatten().last().map(PathBuf::from);
     // `tune` serves the box filter alone.
     let is_tune = std::env::args_os().nth(1).is_some_and(|first| first == "tune");
-    if let Some(folder) = &asked.clone().or_else(|| sources::named_filter().filter(|_| !is_tune)) {
+    let named = asked.clone().or_else(|| sources::named_filter().filter(|_| !is_tune));
+    if let Some(folder) = &named.map(located) {
         process::set_filter(folder);
         match filter_of(folder) {
             Ok(filter) => Filter::select(Some(filter)),
@@ -224,6 +226,13 @@ fn select_filter() {
     }
 }
 
+/// Returns a folder as it is, if there is one; otherwise the folder of the filter with this name, if there is one.
+fn located(folder: PathBuf) -> PathBuf {
+    let is_name = folder.components().count() == 1 && !folder.exists();
+    let name = folder.to_str().filter(|_| is_name);
+    name.and_then(|name| find_filter(name).ok()).unwrap_or(folder)
+}
+
 /// Returns the filter of a folder.
 ///
 /// # Errors
@@ -231,7 +240,12 @@ fn select_filter() {
 fn filter_of(folder: &Path) -> Result<&'static Filter> {
     let unreadable = |e: std::io::Error| {
         let what = format!("The filter in {} cannot be read.", base::text::name(folder));
-        Error::new(what, format!("{e}."), "Name another folder: --filter DIR.")
+        let known = folder.to_str().and_then(|name| find_filter(name).err()).unwrap_or_default();
+        let hint = match known.as_slice() {
+            [] => "Name the folder of a filter: --filter DIR.".to_owned(),
+            known => format!("Name a folder, or one of {}.", known.join(", ")),
+        };
+        Error::new(what, format!("{e}."), hint)
     };
     std::fs::read_dir(folder).map_err(unreadable)?;
     let read = Filter::of(&Sources::read(folder)?);

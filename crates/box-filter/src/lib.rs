@@ -32,6 +32,7 @@ pub mod trial;
 pub mod tuned;
 mod variants;
 
+pub use ::filter::folder::argument_names;
 pub use ::filter::{Parameter, Settings};
 pub use config::{Code, Config, Extent};
 pub use filter::{Group, Variant, Work};

@@ -9,7 +9,7 @@ use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::verify;
 use compute::cache::Cache;
-use filter::nearest;
+use filter::{folder, nearest};
 use opencl::cl::{ClContext, failed};
 use opencl::kernel::{Kernel, argument_names, expect_count, unique_number};
 use opencl::memory::{Picture, Storage};
@@ -26,19 +26,25 @@ fn compile(cl: &ClContext, code: &Code, options: &str) -> Result<Vec<(&'static s
     code.files.iter().map(|file| Ok((*file, program::build(cl, file, options)?))).collect()
 }
 
-/// Returns for each argument of a pass its index in the kernel. Where the device does not report names, they have the kernel's
-/// order.
-fn places(kernel: &Kernel, pass: &Pass) -> Result<Vec<u32>> {
+/// Returns for each argument of a pass its index in the kernel: by its name, which the driver or else the text of the file tells,
+/// or in the order of the description if that has no names.
+fn places(cl: &ClContext, kernel: &Kernel, pass: &Pass) -> Result<Vec<u32>> {
     let file = format!("{} ('{}')", pass.file, pass.kernel);
-    // Before a missing argument is set, whose error would name no number.
-    let in_order = || {
-        expect_count(kernel, &file, pass.arguments.len())?;
-        Ok((0..pass.arguments.len() as u32).collect())
-    };
     if pass.names.is_empty() {
-        return in_order();
+        // Before a missing argument is set, whose error would name no number.
+        expect_count(kernel, &file, pass.arguments.len())?;
+        return Ok((0..pass.arguments.len() as u32).collect());
     }
-    let Some(names) = argument_names(kernel) else { return in_order() };
+    let in_text = || folder::argument_names(&cl.sources().text(pass.file).ok()?, pass.kernel);
+    let names = argument_names(kernel).or_else(in_text).ok_or_else(|| {
+        let what = format!("The names of the arguments of the kernel in {file} are not known.");
+        let hint = "Write the kernel without macros around its name and arguments.";
+        Error::new(
+            what,
+            "This driver does not report them, and the text does not tell them for certain.",
+            hint,
+        )
+    })?;
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     let mismatch = |what: String, word: &str, options: &[&str]| {
         let why =
@@ -213,7 +219,15 @@ impl BuiltVariant {
         let program = |is_wide| {
             let options = if id.reads_planes() { planar::launch::options(is_wide) } else { options.clone() };
             let programs = if code.has_defines { Vec::new() } else { compile(cl, code, &options)? };
-            Ok(Program { id, programs, options, config: config.clone(), is_wide, is_modified })
+            Ok(Program {
+                id,
+                cl: cl.clone(),
+                programs,
+                options,
+                config: config.clone(),
+                is_wide,
+                is_modified,
+            })
         };
         let widths = if id.reads_planes() { &[false, true][..] } else { &[false] };
         let programs = widths.iter().map(|is_wide| program(*is_wide)).collect::<Result<_>>()?;
@@ -301,14 +315,14 @@ impl BuiltVariant {
         let mut program = program.clone();
         if code.has_defines {
             let options = format!("{}{}", program.options, code.formulas.defines(&program.config, &whole)?);
-            program.programs = compile(&scratch.cl, code, &options)?;
+            program.programs = compile(&program.cl, code, &options)?;
         }
         let mut kernels = Vec::with_capacity(code.passes.len());
         for pass in code.passes {
             let built = program.programs.iter().find(|(file, _)| *file == pass.file);
             let Some((_, built)) = built else { return failed_with("It is not built.".to_owned()) };
             let kernel = Kernel::from_file(built, &device, pass.file, pass.kernel, &what)?;
-            let places = places(&kernel, pass)?;
+            let places = places(&program.cl, &kernel, pass)?;
             let mut numbers = Vec::new();
             for (argument, place) in pass.arguments.iter().zip(&places) {
                 let memory = match argument {

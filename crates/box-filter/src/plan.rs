@@ -9,7 +9,7 @@ use base::error::{Error, Result};
 use compute::sample::sample;
 use compute::work::{KernelWork, LaunchWork};
 use filter::Launch;
-use opencl::cl::{Event, Queue, failed};
+use opencl::cl::{ClContext, Event, Queue, failed};
 use opencl::kernel::{self, Kernel, NdRange, expect_types};
 use opencl::memory::Storage;
 
@@ -17,6 +17,8 @@ use opencl::memory::Storage;
 #[derive(Debug, Clone)]
 pub(super) struct Program {
     pub id: VariantId,
+    /// The context with the sources from which the kernels are compiled.
+    pub cl: ClContext,
     /// The program of each kernel file of the code.
     pub programs: Vec<(&'static str, opencl::cl::Program)>,
     /// The options of the compiler, without macros that depend on the extent.

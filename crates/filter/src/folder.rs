@@ -55,6 +55,56 @@ pub(crate) fn check_name(file: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Returns the names of a kernel's arguments, in order, from the text of its file, for drivers that do not report them; `None` if the
+/// text does not tell them for certain, as where macros make the kernel.
+pub fn argument_names(text: &str, kernel: &str) -> Option<Vec<String>> {
+    let text = without_comments(text);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = text.match_indices(kernel).filter_map(|(at, _)| {
+        let before = text[..at].trim_end().strip_suffix("void")?;
+        let rest = text[at + kernel.len()..].trim_start().strip_prefix('(')?;
+        // Attributes stand between the qualifier and the type.
+        let head = before.rsplit([';', '}']).next()?;
+        head.split(|c| !is_word(c)).any(|word| matches!(word, "kernel" | "__kernel")).then_some(rest)
+    });
+    let (rest, None) = (found.next()?, found.next()) else { return None };
+    let (mut depth, mut list) = (0, rest);
+    for (at, c) in rest.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            ')' => {
+                list = &rest[..at];
+                break;
+            }
+            '#' => return None,
+            _ => {}
+        }
+    }
+    let name = |argument: &str| {
+        let argument = argument.split('[').next()?.trim_end();
+        let name = argument.rsplit(|c| !is_word(c)).next()?;
+        (argument.len() > name.len() && name.starts_with(|c: char| !c.is_ascii_digit()))
+            .then(|| name.to_owned())
+    };
+    list.split(',').map(name).collect()
+}
+
+/// Returns a text with a space in place of each comment.
+fn without_comments(text: &str) -> String {
+    let mut rest = text;
+    let mut code = String::new();
+    while let Some(at) = ["//", "/*"].iter().filter_map(|mark| rest.find(mark)).min() {
+        let (before, comment) = rest.split_at(at);
+        code += before;
+        code.push(' ');
+        let end =
+            if comment.starts_with("//") { comment.find('\n') } else { comment.find("*/").map(|at| at + 2) };
+        rest = end.map_or("", |end| &comment[end..]);
+    }
+    code + rest
+}
+
 /// Returns the kernels that a text has instead, and a remedy, if it surely has no kernel of this name: included files and pasted
 /// names are left to the compiler.
 fn missing_kernel(text: &str, kernel: &str) -> Option<(String, String)> {

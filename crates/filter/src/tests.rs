@@ -185,3 +185,22 @@ fn settings_change_in_steps_within_the_range() {
     let fine = parameter(false, [0.0, 1e-7], 1e-9, "m");
     assert_eq!((fine.value_text(3e-9), fine.decimals()), ("0.000000003 m".into(), 10));
 }
+
+#[test]
+fn names_of_arguments_are_read_from_a_text_or_not_at_all() {
+    let names = |text: &str| crate::folder::argument_names(text, "blur").map(|names| names.join(" "));
+    let text = "// __kernel void blur(int wrong)\nvoid blur_row(int a) {}\n\
+        __kernel __attribute__((reqd_work_group_size(8, 1, 1))) void blur(__global const uchar4 *restrict src, /* one, */\n\
+        __local float2* tile, const float weights[4], read_only image2d_t edge)\n{ blur_row(1); }";
+    assert_eq!(names(text).as_deref(), Some("src tile weights edge"));
+    assert_eq!(names("kernel void blur(global int*a,int b){}").as_deref(), Some("a b"));
+    for unclear in [
+        "void blur(int a) {}",
+        "__kernel void blur(\n#ifdef A\nint a\n#endif\n) {}",
+        "__kernel void blur(ARGUMENTS) {}",
+        "__kernel void blur(int) {} __kernel void blur(int a) {}",
+        "K void blur(int a) {}",
+    ] {
+        assert_eq!(names(unclear), None, "{unclear}");
+    }
+}

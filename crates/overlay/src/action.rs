@@ -176,6 +176,8 @@ pub enum Action {
     WipeFilter(usize),
     /// Write a new filter from a template into a new folder, and filter with it.
     NewFilter,
+    /// Write a filter with the user's own kernel into a new folder, and filter with it.
+    MakeFilterOfOwn,
     /// Ask the user for the folder of a filter.
     AskForFilter,
     /// Filter with the filter in the folder at this path, as the user has typed it.

@@ -127,7 +127,7 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
         ("Ctrl+0", Zoom(None)),
     ];
     rows.extend([
-        keys(Everyday, "- =", "radius: smaller, larger", &first_parameter),
+        keys(Everyday, "- =", "radius or first slider: less, more", &first_parameter),
         keys(Everyday, "Space p", "pause, resume", &[("Space", TogglePause), ("p", TogglePause)]),
         keys(Everyday, "Left Right", "5 seconds back, forward", &arrows),
         keys(Everyday, "w x D", "wipe, swap sides, difference", &wipe),
@@ -154,7 +154,7 @@ pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
         key(Filter, "F5", "rebuild edited kernels", Action::RebuildKernels),
         key(Filter, "E", "edit the kernel in your editor", Action::OpenInEditor),
         key(Filter, "Ctrl+d", "next OpenCL device", Action::NextDevice),
-        keys(Filter, "Wheel", "radius or time under the pointer", &[]),
+        keys(Filter, "Wheel", "slider or time under the pointer", &[]),
         key(View, "v", "next scene: test card, cloth", Action::NextScene),
         key(View, "F6", "talk: the ladder in large type", Action::ToggleTalk),
         Binding { talk: true, ..keys(View, "Arrows", "in the talk: next, previous variant", &talk) },

@@ -7,7 +7,7 @@ mod versions;
 
 use base::device::MachineCode;
 use base::error::{Error, Result};
-use box_filter::Work;
+use box_filter::{VariantId, Work};
 use compute::BackEnd;
 use egui::style::ScrollAnimation;
 
@@ -40,6 +40,9 @@ const EDITOR_HOVER: &str = "Open the file of the selected variant in $VISUAL or 
 /// The hover text of the button that writes a kernel of the user's own from a template.
 const OWN_HOVER: &str = "Write box_filter/own.cl, a variant of your own (u), with its contract and a first kernel. Without a folder \
                          of kernels, one is made first";
+/// The hover text of the button that makes a filter of the user's own kernel.
+const OWN_FILTER_HOVER: &str = "Write a folder with this kernel and a description, where it is compared with itself and timed: it need not \
+                                be a box filter";
 /// The end of the hover text of the button that watches a folder of edited kernels again.
 const REOPEN_HOVER: &str =
     "Use the kernels in this folder, which you have edited before, and watch it for changes";
@@ -151,6 +154,10 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
             }
             Validation::Differs(report) => {
                 paragraph(ui, &format!("{} output differs: {report}.", result.subject), theme::WARN);
+                if result.subject == Subject::Variant(VariantId::own()) {
+                    let button = ui.button("Make a filter of it");
+                    button.explain(OWN_FILTER_HOVER).on_click(Action::MakeFilterOfOwn, actions);
+                }
             }
             Validation::Exact | Validation::Pending => {}
         }

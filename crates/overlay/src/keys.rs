@@ -19,6 +19,10 @@ const TITLE_HEIGHT: f32 = 25.0;
 pub(crate) const HINT: &str = "clreel plays a movie through OpenCL kernels of one box blur, from the plainest to the fastest, and \
                                measures each frame: 1 to 5 choose a kernel, ? shows all keys.";
 
+/// The hint in place of [`HINT`] while the filter of a folder is selected.
+pub(crate) const FILTER_HINT: &str = "clreel runs the kernels of this filter on a movie, and measures each frame: digits choose a \
+                                      variant, F another filter, ? shows all keys.";
+
 /// The factors, the largest first, by which the type of the table may be larger than usual.
 const SCALES: [f32; 5] = [1.6, 1.45, 1.3, 1.15, 1.0];
 

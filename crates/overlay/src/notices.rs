@@ -3,10 +3,10 @@
 
 use egui::Layout;
 
+use crate::Notice;
 use crate::panel::COVER;
 use crate::prelude::*;
 use crate::timer::Timer;
-use crate::{Notice, keys};
 
 /// The greatest width in points of a short message, and the height that is kept free for its usual one or two lines.
 const MAX_MESSAGE_SIZE: Vec2 = vec2(720.0, 42.0);
@@ -131,15 +131,12 @@ impl Messages {
         self.message_timer.start();
     }
 
-    /// Lays the message out at the bottom of `area` in as many lines as it needs, or the hint if there is no message and
-    /// `may_hint` is true. A pressed key ends the hint.
-    pub(crate) fn show_current(&mut self, ui: &Ui, area: Rect, may_hint: bool) {
+    /// Lays the message out at the bottom of `area` in as many lines as it needs, or `hint` if there is no message. A
+    /// pressed key ends the hint.
+    pub(crate) fn show_current(&mut self, ui: &Ui, area: Rect, hint: Option<&str>) {
         let is_press = |event: &egui::Event| matches!(event, egui::Event::Key { pressed: true, .. });
         self.hint_seen |= ui.input(|i| i.events.iter().any(is_press));
-        let mut text = None;
-        if may_hint && !self.hint_seen {
-            text = Some(keys::HINT);
-        }
+        let mut text = hint.filter(|_| !self.hint_seen);
         // Seconds for which a message is shown, so that a path can be read.
         let seconds = (self.message.chars().count() as f64 / 10.0).max(6.0);
         if self.message_timer.update(ui, seconds) {

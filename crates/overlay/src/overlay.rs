@@ -407,7 +407,10 @@ impl Overlay {
         let window = ui.max_rect().shrink(theme::GAP);
         let (banners, message) = notices::places(free);
         notices::show(ui, banners, self.talks || !self.visible, pass);
-        self.messages.show_current(ui, message, self.visible && pass.view.notices.is_empty());
+        let of_filter = pass.view.chosen.opened().is_some();
+        let hint = if of_filter { keys::FILTER_HINT } else { keys::HINT };
+        let may_hint = self.visible && pass.view.notices.is_empty();
+        self.messages.show_current(ui, message, may_hint.then_some(hint));
         if self.switches.keys {
             keys::show(ui, window, self.talks, pass);
         }

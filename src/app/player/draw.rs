@@ -56,7 +56,7 @@ impl Player<'_> {
         {
             let rgba = read_texture(&cx.gl_window.gl, texture, size);
             let picture = cx.or_tell(rgba.map(|rgba| SavedPicture { size, rgba, orientation }));
-            picture.into_iter().for_each(|picture| self.saves.picture("frame", picture));
+            picture.into_iter().for_each(|picture| self.saves.picture("frame", filter_of(cx), picture));
         }
 
         let began = Instant::now();
@@ -74,7 +74,7 @@ impl Player<'_> {
         let cx = &mut self.cx;
         if std::mem::take(&mut self.saves.wants_window) {
             let picture = cx.or_tell(read_window(&cx.gl_window));
-            picture.into_iter().for_each(|picture| self.saves.picture("window", picture));
+            picture.into_iter().for_each(|picture| self.saves.picture("window", filter_of(cx), picture));
         }
         let last = cx.args.frames.is_some_and(|n| self.presented + 1 >= n);
         if cx.args.screenshot.is_some() && (last && cx.frames.presenter.screen.is_new() || self.quit) {
@@ -225,6 +225,13 @@ impl Player<'_> {
         wait.into_iter().for_each(|wait| cx.repaints.redraw_within(wait));
         (actions, timing)
     }
+}
+
+/// Returns the name and the settings of the filter that has made the picture on the screen, for the names of saved pictures; `None` for
+/// the box filter.
+fn filter_of(cx: &PlayerContext) -> Option<String> {
+    let (variant, settings) = cx.frames.presenter.screen.filter()?;
+    variant.opened().map(|_| format!("{variant} {}", variant.settings_text(settings)))
 }
 
 /// Returns the picture that the window shows, read from OpenGL.

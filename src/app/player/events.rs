@@ -254,6 +254,7 @@ impl Player<'_> {
             Action::SelectFilter(index) => kernels.select_filter(index, devices, cx),
             Action::WipeFilter(index) => kernels.wipe_filter(index, devices, cx),
             Action::NewFilter => kernels.make_filter(cx),
+            Action::MakeFilterOfOwn => kernels.make_filter_of_own(cx),
             Action::AskForFilter => cx.overlay.path_prompt.open(PathPurpose::Filter),
             Action::OpenFilter(path) => kernels.open_filter(&path, cx),
             Action::RebuildKernels => kernels.rebuild(cx),

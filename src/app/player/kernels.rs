@@ -30,6 +30,7 @@ use base::stdout;
 use box_filter::machine_code::PictureInfo;
 use box_filter::{OWN_FILE, Settings, VariantId};
 pub(super) use controller::LiveKernels;
+pub(crate) use filters::find as find_filter;
 use opencl::cl::is_device_failure;
 use opencl::sources::{self, Sources};
 use overlay::{

@@ -54,6 +54,7 @@ use conversions::ConversionCheck;
 use devices::Devices;
 use engine::frame_loop::{FrameLoop, Tick};
 use kernels::LiveKernels;
+pub(crate) use kernels::find_filter;
 use lab::LabMeasurement;
 use movies::Movies;
 use notices::{Notices, Repaints};

@@ -75,9 +75,16 @@ impl SaveJobs {
         self.last_result.is_some()
     }
 
-    /// Starts to save a picture in a new file named `clreel-KIND-TIME.png`.
-    pub(super) fn picture(&mut self, kind: &'static str, picture: SavedPicture) {
-        self.save(kind, &["png"], move |paths| paths.first().map_or(Ok(()), |path| picture.write(path)));
+    /// Starts to save a picture in a new file named `clreel-KIND-TIME.png`, with the name of the filter of a folder and its
+    /// settings behind the time, if `filter` has them.
+    pub(super) fn picture(&mut self, kind: &'static str, filter: Option<String>, picture: SavedPicture) {
+        let (time, folders) = (SystemTime::now(), folders());
+        let save = move |_: &_| {
+            let name = filter.map_or_else(String::new, |filter| format!("-{}", plain(&filter)));
+            let write = |paths: &[PathBuf]| paths.first().map_or(Ok(()), |path| picture.write(path));
+            save_in(&folders, (kind, &format!("{}{name}", stamp(time))), &["png"], write)
+        };
+        self.running.push(Job::spawn("save", "A file could not be saved.", &self.waker, save));
     }
 
     /// Starts to save files named `clreel-KIND-TIME.ENDING`, one for each of `endings`. They are created in the first writable
@@ -90,7 +97,7 @@ impl SaveJobs {
         write: impl FnOnce(&[PathBuf]) -> Result<()> + Send + 'static,
     ) {
         let (time, endings) = (SystemTime::now(), endings.to_vec());
-        let save = move |_: &_| save_in(&folders(), kind, time, &endings, write);
+        let save = move |_: &_| save_in(&folders(), (kind, &stamp(time)), &endings, write);
         self.running.push(Job::spawn("save", "A file could not be saved.", &self.waker, save));
     }
 
@@ -108,18 +115,23 @@ impl SaveJobs {
 /// makes `write` write them. Returns their paths.
 fn save_in(
     folders: &[PathBuf],
-    kind: &str,
-    time: SystemTime,
+    (kind, time): (&str, &str),
     endings: &[&str],
     write: impl FnOnce(&[PathBuf]) -> Result<()>,
 ) -> Result<Vec<PathBuf>> {
-    let (what, stem) = (format!("The {kind} could not be saved."), format!("clreel-{kind}-{}", stamp(time)));
+    let (what, stem) = (format!("The {kind} could not be saved."), format!("clreel-{kind}-{time}"));
     let paths = create_in(folders, &stem, what, |path| reserve(path, endings))?;
     let written = write(&paths);
     if written.is_err() {
         remove(&paths);
     }
     written.map(|()| paths)
+}
+
+/// Returns a text with `-` in place of all characters but letters, digits and dots, one for several of them.
+fn plain(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-")
 }
 
 /// Creates a file or folder under a name that is free: calls `create` with the path `stem` in the first folder, then with
@@ -236,13 +248,13 @@ mod tests {
         let nowhere = folder.join("missing");
         let folders = [nowhere, folder.clone()];
         let endings = ["csv", "json"];
-        let made = save_in(&folders, "stats", at(0), &endings, fill).unwrap();
+        let made = save_in(&folders, ("stats", &stamp(at(0))), &endings, fill).unwrap();
         let name = |ending| folder.join(format!("clreel-stats-{}-2.{ending}", stamp(at(0))));
         assert_eq!(made, [name("csv"), name("json")]);
         assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
         // If writing fails, no file is left.
         let fail = |_: &[PathBuf]| Err(Error::new("No.", "", ""));
-        assert!(save_in(&folders, "stats", at(0), &endings, fail).is_err());
+        assert!(save_in(&folders, ("stats", &stamp(at(0))), &endings, fail).is_err());
         assert_eq!(std::fs::read_dir(folder).unwrap().count(), 3);
     }
 

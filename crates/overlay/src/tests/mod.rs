@@ -14,6 +14,7 @@ mod access;
 mod clip;
 mod controls;
 mod conversions;
+mod filters;
 mod goldens;
 mod hidden;
 mod hover;

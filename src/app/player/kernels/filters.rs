@@ -15,11 +15,13 @@ use stats::VariantStatus;
 const FOLDER: &str = "clreel-filters";
 /// The name of the folder of a new filter; another number follows if it exists.
 const NEW_NAME: &str = "my-filter";
-/// The files of a new filter.
-const TEMPLATE: [(&str, &str); 2] = [
-    (sources::DESCRIPTION, include_str!("../../kernels/filter/filter.toml")),
-    ("filter.cl", include_str!("../../kernels/filter/filter.cl")),
-];
+/// The description and the kernel of a new filter.
+const TEMPLATE: [&str; 2] =
+    [include_str!("../../kernels/filter/filter.toml"), include_str!("../../kernels/filter/filter.cl")];
+/// The description of a filter that is made of the user's own kernel.
+const OWN: &str = include_str!("../../kernels/filter/own.toml");
+/// The names of the arguments in [`OWN`], in the order of the kernel.
+const OWN_ARGUMENTS: [&str; 8] = ["src", "dst", "width", "height", "radius", "row0", "rows", "scale"];
 
 /// The filters that the user may choose.
 pub(super) struct Filters {
@@ -100,8 +102,35 @@ pub(super) fn written(folders: &[PathBuf]) -> Vec<String> {
     paths
 }
 
-/// Writes the template of a filter into a new folder, and returns its path.
-fn write_template() -> base::error::Result<PathBuf> {
+/// Returns the folder of the filter with this name: one that clreel has written, or one that was opened before. `Err` has the names of
+/// those that there are.
+pub(crate) fn find(name: &str) -> std::result::Result<PathBuf, Vec<String>> {
+    let remembered = crate::app::settings::kernel_folders();
+    let known = remembered.into_iter().chain(written(&save::folders())).map(PathBuf::from);
+    let known: Vec<PathBuf> = known.filter(|path| path.join(sources::DESCRIPTION).exists()).collect();
+    let found = known.iter().find(|path| path.ends_with(name));
+    found.cloned().ok_or_else(|| known.iter().map(|path| name_of(path)).collect())
+}
+
+/// Returns the description of a filter whose kernel is the user's own kernel with this text.
+///
+/// # Errors
+/// If the kernel has other arguments than the template of an own kernel.
+fn describe_own(kernel: &str) -> base::error::Result<String> {
+    let names = box_filter::argument_names(kernel, "own").unwrap_or_default();
+    if names.len() != OWN_ARGUMENTS.len() {
+        let why = "It does not take the eight arguments that the comment in the template lists.";
+        let hint = "New filter\u{2026} writes a folder whose description names all arguments.";
+        return Err(Error::new("own.cl could not be made a filter.", why, hint));
+    }
+    let rename = |text: String, (own, name): (&&str, &String)| {
+        text.replace(&format!("\n{own} = "), &format!("\n{name} = "))
+    };
+    Ok(OWN_ARGUMENTS.iter().zip(&names).fold(OWN.to_owned(), rename))
+}
+
+/// Writes a filter with this description and this kernel into a new folder, and returns its path.
+fn write_filter([description, kernel]: [&str; 2]) -> base::error::Result<PathBuf> {
     const FAILED: &str = "The filter could not be written.";
     let folders: Vec<PathBuf> = save::folders().into_iter().map(|folder| folder.join(FOLDER)).collect();
     save::create_in(&folders, NEW_NAME, FAILED, |folder| {
@@ -109,12 +138,11 @@ fn write_template() -> base::error::Result<PathBuf> {
             std::fs::create_dir_all(parent)?;
         }
         std::fs::create_dir(folder)?;
-        for (name, text) in TEMPLATE {
-            // The names of two filters differ as those of their folders.
-            let number = name_of(folder).strip_prefix(NEW_NAME).map(|rest| rest.replace('-', " "));
-            let text = text.replace("\"My filter\"", &format!("\"My filter{}\"", number.unwrap_or_default()));
-            std::fs::write(folder.join(name), text)?;
-        }
+        // The names of two filters differ as those of their folders.
+        let number = name_of(folder).strip_prefix(NEW_NAME).map(|rest| rest.replace('-', " "));
+        let name = format!("\"My filter{}\"", number.unwrap_or_default());
+        std::fs::write(folder.join("filter.cl"), kernel)?;
+        std::fs::write(folder.join(sources::DESCRIPTION), description.replace("\"My filter\"", &name))?;
         Ok(folder.to_owned())
     })
 }
@@ -159,7 +187,16 @@ impl LiveKernels {
     pub(crate) fn make_filter(&mut self, cx: &PlayerContext) {
         if self.copying.is_none() {
             let failed = "The filter could not be written.";
-            self.copying = Some(Job::spawn("filter", failed, &cx.waker, |_| write_template()));
+            self.copying = Some(Job::spawn("filter", failed, &cx.waker, |_| write_filter(TEMPLATE)));
+        }
+    }
+
+    /// Starts to write a filter with the user's own kernel, which is opened afterwards.
+    pub(crate) fn make_filter_of_own(&mut self, cx: &mut PlayerContext) {
+        let text = self.saved().and_then(|(_, sources)| sources.text(OWN_FILE).ok()).unwrap_or_default();
+        if let (Some(description), None) = (cx.or_tell(describe_own(&text)), &self.copying) {
+            let write = move |_: &_| write_filter([&description, &text]);
+            self.copying = Some(Job::spawn("filter", "The filter could not be written.", &cx.waker, write));
         }
     }
 
