@@ -83,7 +83,7 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let frame = match args.scene {
         SceneId::Movie | SceneId::Cloth => {
             let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
-            let (frame, warning) = read_frame_at(&file, args.at, args.references.policy(&[]))?;
+            let (frame, warning) = read_frame_at(&file, args.at, 0, args.references.policy(&[]))?;
             warning.iter().for_each(print_message);
             frame
         }

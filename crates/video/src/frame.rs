@@ -7,6 +7,7 @@ use ffmpeg_next::frame::Video;
 use parking_lot::Mutex;
 
 use super::SECOND_NS;
+use super::earlier::Earlier;
 use super::orientation::Orientation;
 use crate::color::{PackedPicture, has_alpha};
 
@@ -38,6 +39,8 @@ impl FieldOrder {
 pub struct Frame {
     /// The picture from the decoder. Its planes may be shared with other frames: do not write them.
     pub picture: Video,
+    /// The pictures of the frames before this one in the movie, as many as [`Decoder`](super::Decoder) was asked for.
+    pub earlier: Earlier,
     /// A copy of the picture's planes in memory that a device can upload from, if the decoder's thread packed them. Removed
     /// when the device is closed.
     pub packed: Mutex<Option<Arc<PackedPicture>>>,
@@ -61,6 +64,7 @@ impl Frame {
     pub(super) fn still(picture: Video, movie_ns: i64, duration_ns: i64) -> Self {
         Self {
             picture,
+            earlier: Earlier::default(),
             packed: Default::default(),
             pts_ns: movie_ns,
             movie_s: seconds(movie_ns),
@@ -167,8 +171,17 @@ pub(super) fn share_picture(picture: &Video) -> Option<Video> {
 /// A picture with its position in the movie and the time until the next picture, in nanoseconds.
 pub(super) struct TimedPicture {
     pub video: Video,
+    /// The pictures before it; none until it is taken from its [`Pass`](super::pass::Pass).
+    pub earlier: Earlier,
     pub movie_ns: i64,
     pub duration_ns: i64,
+}
+
+impl TimedPicture {
+    /// Returns a picture that references the same planes; `None` when memory has run out.
+    pub(super) fn share(&self) -> Option<Self> {
+        Some(Self { video: share_picture(&self.video)?, earlier: self.earlier.clone(), ..*self })
+    }
 }
 
 /// Converts seconds to nanoseconds; NaN and negative times count as 0.
