@@ -419,9 +419,13 @@ fn the_window_shows_the_frames_before_as_snapshots_do() {
             &["--start", "0.9", "--frames", "3"],
             &["--frames", "1"],
             &["--start", "1.4", "--frames", "12", "--unpaced"],
+            // The planes of each picture are converted on the device.
+            &["--start", "0.5", "--frames", "3", "--device", "gpu"],
+            &["--preload", "9", "--frames", "16", "--unpaced"],
         ] {
             let args = [&filter[..], start].concat();
             let mut command = clreel(Some(&display));
+            command.envs(start.contains(&"gpu").then(changed_conversions::as_gpu).into_iter().flatten());
             command.arg(&movie).args(args).arg("--save-frame").arg(&saved);
             let (stats, stderr) = play(command);
             let last = presented_frames(&stats).last().unwrap().clone();
