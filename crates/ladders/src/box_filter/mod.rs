@@ -527,7 +527,8 @@ impl Ladder for BoxFilter<'_> {
         let pixels = f64::from(width) * f64::from(height);
         let window = f64::from(2 * radius + 1);
         let folder = Filter::selected();
-        let short = VariantId::initial().settings_text(settings);
+        // A filter of a folder may have no parameters.
+        let short = Some(VariantId::initial().settings_text(settings)).filter(|text| !text.is_empty());
         let way = match kind {
             Kind::Planes(format) => Some(suite::name(format.unwrap_or(0))),
             Kind::IntoImage => Some("into an image".to_owned()),
@@ -537,13 +538,16 @@ impl Ladder for BoxFilter<'_> {
         CaseInfo {
             title: match folder {
                 None => format!("{width}×{height} · radius {radius}"),
-                Some(filter) => format!("{width}×{height} · {} · {short}", filter.name),
+                Some(filter) => {
+                    let parts = [format!("{width}×{height}"), filter.name.clone()];
+                    parts.into_iter().chain(short.clone()).collect::<Vec<_>>().join(" · ")
+                }
             },
-            short: Some(short.clone()),
             mismatch_label: {
-                let place = format!("{width}×{height}, {short}, {}", bands.name());
-                Some(way.iter().cloned().chain([place]).collect::<Vec<_>>().join(", "))
+                let place = [Some(format!("{width}×{height}")), short.clone(), Some(bands.name().to_owned())];
+                Some(way.iter().cloned().chain(place.into_iter().flatten()).collect::<Vec<_>>().join(", "))
             },
+            short,
             check_label: Checked {
                 sizes: vec![format!("{width}x{height}")],
                 bands: vec![bands.name().to_owned()],
