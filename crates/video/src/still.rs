@@ -11,8 +11,8 @@ use crate::color::RgbaConverter;
 use base::error::{Error, Result};
 use base::memory::{count_in_free_memory, picture_memory, rgba_bytes};
 
-/// Returns the frame that is shown at `at_s` seconds, with the pictures of `earlier` frames before it, and a warning about the file. If the movie ends before `at_s`,
-/// returns the last frame and a warning.
+/// Returns the frame that is shown at `at_s` seconds, with the pictures of `earlier` frames before it, and a warning about the
+/// file. If the movie ends before `at_s`, returns the last frame and a warning.
 ///
 /// # Errors
 /// As for [`Decoder::open`](super::Decoder::open).
