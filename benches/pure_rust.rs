@@ -94,6 +94,7 @@ fn conversion() {
 
 fn queue() {
     let frame = |pts_ns| Frame {
+        earlier: Default::default(),
         picture: Video::empty(),
         packed: Default::default(),
         pts_ns,

@@ -259,7 +259,7 @@ impl Slot {
             }
         };
         let (src, dst) = (Picture::Buffer(buffer(0)?), Picture::Buffer(buffer(1)?));
-        let plan = bench.filter.plan([&src, &dst], scratch, Extent::rgba((width, height), RADIUS))?;
+        let plan = bench.filter.plan((&[&src], &dst), scratch, Extent::rgba((width, height), RADIUS))?;
         let (Picture::Buffer(input), Picture::Buffer(output)) = (src, dst) else {
             return Err("a picture is no buffer".into());
         };

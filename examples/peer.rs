@@ -188,7 +188,7 @@ impl Peer {
         let storage = variant.input;
         let (source, target) = self.pair(storage)?.clone();
         let plan =
-            variant.plan([&source, &target], &mut self.scratch, Extent::rgba((width, height), radius))?;
+            variant.plan((&[&source], &target), &mut self.scratch, Extent::rgba((width, height), radius))?;
         let ms = plan.predict_above(&self.cl.queue, 0.0)?;
         let note = if id.is_auto() { plan.description() } else { String::new() };
         self.plans.insert((id, radius), (plan, storage));

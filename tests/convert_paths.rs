@@ -46,7 +46,7 @@ fn largest_differences(cl: &ClContext, frame: &Video) -> (u8, u8) {
 fn all_conversion_paths_agree_on_the_clip() {
     let cl = context();
     for at in [0.0, 1.0, 2.0] {
-        let (frame, _) = read_frame_at(&bundled_clip().unwrap(), at, References::Refused).unwrap();
+        let (frame, _) = read_frame_at(&bundled_clip().unwrap(), at, 0, References::Refused).unwrap();
         let (off, _) = largest_differences(&cl, &frame.picture);
         assert!(off <= BOUND, "at {at} s the ways differ by {off} levels");
     }

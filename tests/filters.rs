@@ -376,3 +376,173 @@ fn links_out_of_a_filters_folder_are_not_followed() {
 fn text_of(command: &mut Command) -> String {
     text(&command.output().unwrap().stderr)
 }
+
+/// Writes the filter of docs/filters.md that reads three frames, with a second variant that reads images, and a filter that shows the
+/// frame two frames back. Returns their folders.
+fn filters_of_frames(folder: &Folder) -> [std::path::PathBuf; 2] {
+    let docs = include_str!("../docs/filters.md");
+    let (_, rest) = docs.split_once("## Frames over time").unwrap().1.split_once("```toml\n").unwrap();
+    let description = rest.split_once("```").unwrap().0;
+    let (head, variant) = description.split_once("[[variants]]").unwrap();
+    let sampler = variant.replace("plain", "sampler").replace("mean.cl", "sampler.cl");
+    let sampler = sampler.replace("\"buffer\"", "\"image\"").replace("width = \"width\"\n", "");
+    let sampler = sampler.replace("height = \"height\"\n", "");
+    let mean = format!("{description}\n[[variants]]{sampler}");
+    let back = variant.replace("now = { input = \"buffer\" }\n", "");
+    let back = back.replace("before = { input = \"buffer\", frames_back = 1 }\n", "");
+    let back = format!("{head}[[variants]]{}", back.replace("mean.cl", "back.cl"));
+    folder.with("mean/mean.cl", MEAN_KERNEL);
+    folder.with("mean/sampler.cl", MEAN_SAMPLER);
+    folder.with("back/back.cl", BACK_KERNEL);
+    [("mean", mean), ("back", back)]
+        .map(|(name, text)| folder.with(&format!("{name}/filter.toml"), text).parent().unwrap().to_owned())
+}
+
+const MEAN_KERNEL: &str = r"
+__kernel void mean(__global const uchar4 *now, __global const uchar4 *before, __global const uchar4 *earlier,
+                   __global uchar4 *dst, int width, int height)
+{
+    const int x = get_global_id(0), y = get_global_id(1), at = y * width + x;
+    if (x < width && y < height)
+        dst[at] = convert_uchar4((convert_int4(now[at]) + convert_int4(before[at]) + convert_int4(earlier[at]) + 1) / 3);
+}
+";
+
+const MEAN_SAMPLER: &str = r"
+__constant sampler_t at_texel = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+__kernel void mean(__read_only image2d_t now, __read_only image2d_t before, __read_only image2d_t earlier,
+                   __write_only image2d_t dst)
+{
+    const int2 at = (int2)(get_global_id(0), get_global_id(1));
+    if (at.x >= get_image_width(dst) || at.y >= get_image_height(dst))
+        return;
+    const int4 sum = convert_int4_rte(255 * read_imagef(now, at_texel, at))
+        + convert_int4_rte(255 * read_imagef(before, at_texel, at)) + convert_int4_rte(255 * read_imagef(earlier, at_texel, at));
+    write_imagef(dst, at, convert_float4((sum + 1) / 3) / 255);
+}
+";
+
+const BACK_KERNEL: &str = r"
+__kernel void mean(__global const uchar4 *earlier, __global uchar4 *dst, int width, int height)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    if (x < width && y < height)
+        dst[y * width + x] = earlier[y * width + x];
+}
+";
+
+/// Returns the movie's frame that is shown at `at`, in seconds, with the filter in this folder.
+fn filtered_at(folder: &Folder, movie: &std::path::Path, filter: &[&str], at: f64) -> Picture {
+    let out = folder.file("at.png");
+    let mut command = clreel(None);
+    command.arg("snapshot").arg(movie).args(filter).args(["--at", &at.to_string(), "--out"]).arg(&out);
+    succeed(command);
+    png(&out)
+}
+
+/// Writes a movie whose frames differ, with B-frames, and an odd number of frames for each key frame.
+fn movie_of_frames(folder: &Folder, frame_ms: i64) -> std::path::PathBuf {
+    let stamps_ms = (0..40).map(|index| index * frame_ms).collect();
+    let movie = Movie { size: (175, 99), gop: 7, b_frames: 2, stamps_ms, ..Movie::default() };
+    folder.movie("frames.mkv", &movie)
+}
+
+#[test]
+fn a_filter_of_three_frames_reads_those_before() {
+    let folder = Folder::new("filters-frames");
+    let filters = filters_of_frames(&folder);
+    let [mean, back] = filters.each_ref().map(|path| path.to_str().unwrap());
+    let movie = movie_of_frames(&folder, 40);
+    for index in [0, 1, 2, 7, 8, 20, 39] {
+        let at = |index: i64| f64::from(index.max(0) as i32) * 0.04 + 0.001;
+        let [now, before, earlier] =
+            [0, 1, 2].map(|back| filtered_at(&folder, &movie, &["--variant", "off"], at(index - back)));
+        assert!(index == 0 || now != before, "frames differ");
+        assert!(filtered_at(&folder, &movie, &["--filter", back], at(index)) == earlier, "frame {index}");
+        let sums = now.2.iter().zip(&before.2).zip(&earlier.2);
+        let wanted: Vec<u8> =
+            sums.map(|((a, b), c)| ((u32::from(*a) + u32::from(*b) + u32::from(*c) + 1) / 3) as u8).collect();
+        for variant in ["plain", "sampler"] {
+            let filter = ["--filter", mean, "--variant", variant];
+            assert!(filtered_at(&folder, &movie, &filter, at(index)).2 == wanted, "{variant}, frame {index}");
+        }
+    }
+    let args = ["--frames", "3", "--size", "96x64", "--json", "--variant", "plain,sampler"];
+    let report = finish_json(command("bench", &filters[0], &args), 0);
+    let rows = reports::rows(&report);
+    assert!(rows.len() >= 2 && rows.iter().all(|row| row["outcome"] == "ok"), "{report}");
+    // Another order of the frames is found.
+    folder.with("mean/sampler.cl", MEAN_SAMPLER.replace("read_imagef(earlier", "read_imagef(before"));
+    finish(command("bench", &filters[0], &args), 3);
+    if programs::has(&["oclgrind"]) {
+        assert_eq!(succeed(command("check-kernels", &filters[1], &[])), "");
+    }
+}
+
+#[test]
+fn the_window_shows_the_frames_before_as_snapshots_do() {
+    let (display, folder) = (Display::start(&[]), Folder::new("filters-frames-window"));
+    let filters = filters_of_frames(&folder);
+    let movie = movie_of_frames(&folder, 40);
+    let saved = folder.file("saved.png");
+    for (filter, args) in filters.iter().zip([["--variant", "sampler"], ["--variant", "plain"]]) {
+        let filter = ["--filter", filter.to_str().unwrap(), args[0], args[1]];
+        // From the beginning, from a start in the middle, at the first frame, and after a loop.
+        for start in [
+            &["--frames", "12"][..],
+            &["--start", "0.9", "--frames", "3"],
+            &["--frames", "1"],
+            &["--start", "1.4", "--frames", "12", "--unpaced"],
+            // The planes of each picture are converted on the device.
+            &["--start", "0.5", "--frames", "3", "--device", "gpu"],
+            &["--preload", "9", "--frames", "16", "--unpaced"],
+        ] {
+            let args = [&filter[..], start].concat();
+            let mut command = clreel(Some(&display));
+            command.envs(start.contains(&"gpu").then(changed_conversions::as_gpu).into_iter().flatten());
+            command.arg(&movie).args(args).arg("--save-frame").arg(&saved);
+            let (stats, stderr) = play(command);
+            let last = presented_frames(&stats).last().unwrap().clone();
+            assert_ne!(last["variant"], "off", "{last} {stderr}");
+            let at = last["pts_s"].as_f64().unwrap();
+            assert!(png(&saved) == filtered_at(&folder, &movie, &filter, at), "{filter:?} {start:?} {last}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_of_several_frames_that_is_chosen_in_a_pause_gets_them() {
+    let (display, folder) = (Display::start(&[]), Folder::new("filters-frames-pause"));
+    let [_, back] = filters_of_frames(&folder);
+    let filter = ["--filter", back.to_str().unwrap(), "--variant", "plain"];
+    let (movie, here) = (movie_of_frames(&folder, 120), folder.folder("here"));
+    for keys in [&["1"][..], &["1", "comma", "comma"], &["1", "period"], &["1", "Home"]] {
+        let saved = folder.file("saved.png");
+        let mut command = clreel(Some(&display));
+        command
+            .current_dir(&here)
+            .arg(&movie)
+            .args(&filter[..2])
+            .args(["--variant", "off", "--save-frame"])
+            .arg(&saved);
+        let mut session = Session::with_stats(&display, command);
+        session.wait_for_frames();
+        session.wait_for_frames();
+        session.press_until_title("space", "paused");
+        for key in keys {
+            let before = session.position();
+            session.display.key(key);
+            match *key {
+                "1" => {
+                    session.wait_for_title("back/plain");
+                    session.wait_for_end_of("not measured");
+                }
+                _ => session.wait("another frame", |s| s.position() != before),
+            }
+        }
+        let stats = session.stats();
+        let last = presented_frames(&stats).last().unwrap().clone();
+        let at = last["pts_s"].as_f64().unwrap();
+        assert!(png(&saved) == filtered_at(&folder, &movie, &filter, at), "{keys:?} {last}");
+    }
+}

@@ -36,7 +36,7 @@ impl OpenRecorder {
 }
 
 fn open_error(path: &Path) -> Error {
-    let frame = read_frame_at(path, 0.0, References::Refused).map(|_| ());
+    let frame = read_frame_at(path, 0.0, 0, References::Refused).map(|_| ());
     let frames = read_frames_rgba(path, 1, None, References::Refused).map(|_| ());
     let decoder = Decoder::open(path, OpenOptions::default(), Box::new(|| ())).map(|_| ());
     for result in [frames, decoder] {
@@ -100,7 +100,7 @@ fn the_recorder_sees_opened_files() {
     let path = folder.movie("real.ts", &Movie::default());
     let other = folder.with("other", b"x");
     let mut watch = OpenRecorder::new(folder.file("").as_path());
-    read_frame_at(&path, 0.5, References::Refused).expect("a frame");
+    read_frame_at(&path, 0.5, 0, References::Refused).expect("a frame");
     assert_eq!(watch.take_opened(), ["real.ts"]);
     std::fs::read(other).expect("read");
     assert_eq!(watch.take_opened(), ["other"]);
@@ -121,7 +121,7 @@ fn a_file_name_is_no_glob_or_sequence_pattern() {
         picture(&format!("pat00{index}.png"), index);
     }
     let shown =
-        |path: &Path, references| read_frame_at(path, 0.0, references).map(|(f, _)| index_in(&f.picture));
+        |path: &Path, references| read_frame_at(path, 0.0, 0, references).map(|(f, _)| index_in(&f.picture));
     let pattern = folder.file("pat%03d.png");
     let error = open_error(&pattern);
     assert!(error.why.contains("no such file"), "{error}");
@@ -148,7 +148,7 @@ fn only_regular_files_are_opened() {
         let error = open_error(&path);
         assert!(error.why.contains("pipe, a socket or a device"), "{error}");
         assert!(watch.is_none_or(|mut watch| watch.take_opened().is_empty()), "it is not even opened");
-        let allowed = read_frame_at(&path, 0.0, References::Allowed).map(|_| ());
+        let allowed = read_frame_at(&path, 0.0, 0, References::Allowed).map(|_| ());
         assert_eq!(allowed, Err(error), "not with the option either");
     }
 }
@@ -159,7 +159,7 @@ fn playlists_play_with_allow_references_and_pipes_do_not_block() {
     folder.movie("real.ts", &Movie::default());
     make_pipe(&folder.file("fifo.ts"));
     let play = folder.with("play.m3u8", hls_playlist("real.ts").as_bytes());
-    let (frame, _) = read_frame_at(&play, 0.2, References::Allowed).expect("a frame");
+    let (frame, _) = read_frame_at(&play, 0.2, 0, References::Allowed).expect("a frame");
     assert_eq!(index_in(&frame.picture), 5);
     let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     let output = snapshot(&folder, &play, &[]);
@@ -178,7 +178,7 @@ fn playlists_play_with_allow_references_and_pipes_do_not_block() {
         ("100%20.ts".to_owned(), 30),
     ] {
         let list = folder.with("addresses.m3u8", hls_playlist(&address).as_bytes());
-        let (frame, _) = read_frame_at(&list, 0.0, References::Allowed)
+        let (frame, _) = read_frame_at(&list, 0.0, 0, References::Allowed)
             .unwrap_or_else(|error| panic!("{address}: {error}"));
         assert_eq!(index_in(&frame.picture), first, "{address}");
     }
@@ -186,7 +186,7 @@ fn playlists_play_with_allow_references_and_pipes_do_not_block() {
     let pipe = folder.with("pipe.m3u8", hls_playlist("fifo.ts").as_bytes());
     let master = folder.with("master.m3u8", MASTER.as_bytes());
     for (path, why) in [(pipe, "fifo.ts"), (master, "without an end")] {
-        let error = read_frame_at(&path, 0.0, References::Allowed).map(|_| ()).expect_err("nothing plays");
+        let error = read_frame_at(&path, 0.0, 0, References::Allowed).map(|_| ()).expect_err("nothing plays");
         assert!(error.why.contains(why), "{error}");
     }
 }
@@ -219,7 +219,7 @@ fn a_wrong_size_in_the_container_does_not_matter_if_the_codec_states_its_own() {
         let movie = Movie { codec, format, ..Movie::default() };
         for side in [16_000, 60_000] {
             let path = large_avi(&folder, &movie, side);
-            let (frame, _) = read_frame_at(&path, 0.0, References::Refused).expect("a frame");
+            let (frame, _) = read_frame_at(&path, 0.0, 0, References::Refused).expect("a frame");
             assert_eq!((frame.width(), frame.height()), movie.size, "{codec:?} {side}");
         }
     }

@@ -237,7 +237,7 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8
     let settings = id.opened().map(|filter| vec![filter.defaults()]);
     let settings =
         settings.unwrap_or_else(|| radii(id, kind).iter().map(|radius| (*radius).into()).collect());
-    let rgba = settings.into_iter().map(|settings| Extent::rgba(SIZE, settings));
+    let rgba = settings.into_iter().map(|settings| id.extent(SIZE, settings));
     let layouts = [false, true].map(|wide| Layout::planar_420(SIZE.0, SIZE.1, wide));
     let planes = layouts.map(|layout| rgba.clone().map(move |whole| Extent::planes(layout, whole.radius())));
     let wholes: Vec<Extent> =

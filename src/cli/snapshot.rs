@@ -12,7 +12,7 @@ use crate::options::{FilterArgs, SceneId};
 use crate::scene::card;
 use crate::scene::cloth::picture as cloth;
 use base::error::{Error, Result};
-use base::memory::{picture_memory, zeroed};
+use base::memory::{rgba_bytes, zeroed};
 use base::save;
 use base::stderr::print_message;
 use box_filter::color_kernels::{Conversion, Converter, check};
@@ -28,11 +28,11 @@ use opencl::sources::Sources;
 use opencl::watch;
 use stats::{Request, Sharing};
 use video::color::planes::pack;
-use video::color::{Correction, Layout, RgbaConverter, unpremultiply};
+use video::color::{Correction, Layout, unpremultiply};
 use video::{Frame, bundled_clip, read_frame_at};
 
-/// Filters a picture in the sandbox with the modified kernels of a variant: the RGBA bytes `src`, or planes with this layout,
-/// whose result is converted to RGBA. Returns the picture even if it is wrong, since the author of the kernels wants to see it,
+/// Filters a picture in the sandbox with the modified kernels of a variant: the RGBA bytes `src` of each frame that the variant
+/// reads, or planes with this layout, whose result is converted to RGBA. Returns the picture even if it is wrong, since the author of the kernels wants to see it,
 /// and prints on stderr how it differs from the reference. Returns `None` if the variant's kernels are not modified.
 fn filter_in_sandbox(
     trials: &mut Trials,
@@ -80,17 +80,20 @@ fn packed_planes(frame: &Video) -> Result<Option<(Layout, Vec<u8>)>> {
 /// # Errors
 /// If the file has no decodable frame, the filter cannot run, or the PNG cannot be written.
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
+    // The filter of each side gets the frames before this one that it reads.
+    let frames = requests(args).iter().map(|request| request.variant.frames()).max();
+    let earlier = frames.unwrap_or(1) - 1;
     let frame = match args.scene {
         SceneId::Movie | SceneId::Cloth => {
             let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
-            let (frame, warning) = read_frame_at(&file, args.at, args.references.policy(&[]))?;
+            let (frame, warning) = read_frame_at(&file, args.at, earlier, args.references.policy(&[]))?;
             warning.iter().for_each(print_message);
             frame
         }
         SceneId::Card if args.file.is_some() => usage("snapshot", "--scene card takes no FILE"),
         SceneId::Card => {
             let lines: Vec<String> = requests(args).iter().map(Request::to_string).collect();
-            card::frame_at(args.at, &lines)?
+            card::frame_at(args.at, &lines, earlier)?
         }
     };
     let mut image = filtered_image(args, frame)?;
@@ -250,15 +253,19 @@ fn on_device(
         return planar_on_device(cl, frame, *request, trials).map(|picture| vec![picture]);
     }
     let size = (frame.width(), frame.height());
-    let mut right = picture_memory(size.0, size.1)?;
-    RgbaConverter::new().convert(&frame.picture, &mut right)?;
+    let frames = requests.iter().map(|request| request.variant.frames()).max().unwrap_or(1);
+    let pictures = frame.to_rgba(frames)?;
+    let right = &pictures[..rgba_bytes(size)];
     let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
     let (mut sandboxed, mut unmodified) = (Vec::new(), Vec::new());
     for request in requests {
         let variant = request.variant;
         let is_for_device = variant.back_end() == BackEnd::OpenCl;
         let picture = match is_for_device {
-            true => filter_in_sandbox(trials, cl, request, None, (&right, size))?,
+            true => {
+                let src = &pictures[..rgba_bytes(size) * variant.frames()];
+                filter_in_sandbox(trials, cl, request, None, (src, size))?
+            }
             false => None,
         };
         if picture.is_none() {
@@ -269,15 +276,15 @@ fn on_device(
         }
         sandboxed.push(picture);
     }
-    let pictures = if unmodified.is_empty() {
+    let filtered = if unmodified.is_empty() {
         Vec::new()
     } else {
         // As in the window, GPUs convert by a kernel; otherwise the CPU converts.
         let by_kernel = !cl.is_cpu() && allows_conversion(trials, cl, &frame.picture);
-        in_process(frame, &unmodified, pipeline, by_kernel.then_some(&right))?
+        in_process(frame, &unmodified, pipeline, by_kernel.then_some(right))?
     };
-    let mut pictures = pictures.into_iter();
-    Ok(sandboxed.into_iter().filter_map(|picture| picture.or_else(|| pictures.next())).collect())
+    let mut filtered = filtered.into_iter();
+    Ok(sandboxed.into_iter().filter_map(|picture| picture.or_else(|| filtered.next())).collect())
 }
 
 /// Filters the frame in this process with the built-in kernels of `pipeline`. `right` is the frame as the reference converts it
@@ -287,7 +294,7 @@ fn in_process(
     frame: &Frame,
     requests: &[Request],
     mut pipeline: Pipeline,
-    right: Option<&Vec<u8>>,
+    right: Option<&[u8]>,
 ) -> Result<Vec<Vec<u8>>> {
     let cl = pipeline.cl.clone();
     let layout = Converter::supports(&frame.picture);

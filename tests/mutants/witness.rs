@@ -150,7 +150,7 @@ impl Runners {
         src.write(&cl.queue, &pixels)?;
         let run = |dst: &Picture| {
             let extent = Extent::rgba((width, height), case.radius);
-            let plan = variant.plan([&src, dst], &mut Scratch::new(cl), extent)?;
+            let plan = variant.plan((&[&src], dst), &mut Scratch::new(cl), extent)?;
             for pass in 0..plan.passes() {
                 for (start, end) in bands(case, height) {
                     let _event = plan.enqueue(&cl.queue, pass, start..end)?;
@@ -261,7 +261,7 @@ impl Runners {
         };
         let run = |dst: &Picture| {
             let whole = Extent::planes(layout, case.radius);
-            let plan = filter.plan([&from, dst], &mut Scratch::new(cl), whole)?;
+            let plan = filter.plan((&[&from], dst), &mut Scratch::new(cl), whole)?;
             for (start, end) in bands(case, layout.height) {
                 let _event = plan.enqueue(&cl.queue, 0, start..end)?;
             }

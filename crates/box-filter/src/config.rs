@@ -35,10 +35,13 @@ pub struct Extent {
     pub tuned_for: (u32, u32),
     /// The layout of the picture's planes; `None` for RGBA pixels.
     pub layout: Option<Layout>,
+    /// The number of frames that the filter reads: this one and those before it.
+    pub frames: u32,
 }
 
 impl Extent {
-    /// Returns the extent of a whole picture of RGBA pixels, for a device with one compute unit.
+    /// Returns the extent of a whole picture of RGBA pixels, for a device with one compute unit and a filter of one frame. See also
+    /// [`VariantId::extent`](super::VariantId::extent).
     pub fn rgba((width, height): (u32, u32), settings: impl Into<Settings>) -> Self {
         Self {
             width,
@@ -49,6 +52,7 @@ impl Extent {
             units: 1,
             tuned_for: (width, height),
             layout: None,
+            frames: 1,
         }
     }
 
@@ -70,19 +74,21 @@ impl Extent {
         KernelWork { unit: "pixel", units, least_bytes, launches }
     }
 
-    /// Returns the number of bytes of a whole picture, and of its filtered output.
+    /// Returns the number of bytes of the whole input, which is a picture or the pictures of several frames, and of the filtered
+    /// output.
     pub fn bytes(&self) -> [usize; 2] {
         let pixels = rgba_bytes((self.width, self.height));
-        self.layout
-            .map_or([pixels; 2], |layout| [layout.bytes().next_multiple_of(4), layout.filtered().bytes()])
+        self.layout.map_or([pixels * self.frames as usize, pixels], |layout| {
+            [layout.bytes().next_multiple_of(4), layout.filtered().bytes()]
+        })
     }
 }
 
 /// An argument of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum Argument {
-    /// The memory with the picture to filter.
-    Source,
+    /// The memory with the picture so many frames before this one; 0 for the picture to filter.
+    Source(usize),
     /// The memory for the filtered picture.
     Destination,
     /// The scratch memory with this index; see [`Formulas::scratch`].

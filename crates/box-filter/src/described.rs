@@ -66,7 +66,7 @@ fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Pa
     };
     let [storage, output] = [false, true].map(storage_of);
     let passed = |argument: &filter::Argument| match &argument.value {
-        Passed::Picture { is_output: false, .. } => Argument::Source,
+        Passed::Picture { is_output: false, frames_back, .. } => Argument::Source(*frames_back as usize),
         Passed::Picture { .. } => Argument::Destination,
         Passed::Scratch(index) => Argument::Scratch(*index),
         _ => Argument::Number,

@@ -43,21 +43,6 @@ impl GuardedPicture {
         Self::new(cl, storage, size, bytes, verify::guard_bytes(bytes))
     }
 
-    /// Allocates memory for the input picture and for the filtered output in these two kinds of memory. Buffers get `guard`
-    /// canary bytes on each side, which detect writes out of bounds.
-    ///
-    /// # Errors
-    /// Returns an error if memory runs out.
-    pub fn both(
-        cl: &ClContext,
-        [input, output]: [Storage; 2],
-        whole: &Extent,
-        guard: usize,
-    ) -> Result<[Self; 2]> {
-        let ([from, to], size) = (whole.bytes(), (whole.width, whole.height));
-        Ok([Self::new(cl, input, size, from, guard)?, Self::new(cl, output, size, to, guard)?])
-    }
-
     /// Returns the range of `bytes`, a picture with its canaries, that is stored on the device: all of it for a buffer, the
     /// picture alone for an image.
     fn range(&self, bytes: &[u8]) -> Range<usize> {
@@ -79,5 +64,57 @@ impl GuardedPicture {
             after.copy_from_slice(before);
         }
         self.whole.read(queue, &mut after[range])
+    }
+}
+
+/// The input of a filter on a device: the picture to filter, and those of the frames before it, nearest first. Each is between
+/// canaries.
+#[derive(Debug)]
+pub struct GuardedInput(Vec<GuardedPicture>);
+
+impl GuardedInput {
+    /// Allocates memory for the input and for the filtered output in these two kinds of memory. Buffers get `guard` canary bytes on
+    /// each side of a picture, which detect writes out of bounds.
+    ///
+    /// # Errors
+    /// Returns an error if memory runs out.
+    pub fn with_output(
+        cl: &ClContext,
+        [input, output]: [Storage; 2],
+        whole: &Extent,
+        guard: usize,
+    ) -> Result<(Self, GuardedPicture)> {
+        let ([from, to], size) = (whole.bytes(), (whole.width, whole.height));
+        let picture = |_| GuardedPicture::new(cl, input, size, from / whole.frames as usize, guard);
+        let pictures = (0..whole.frames).map(picture).collect::<Result<_>>()?;
+        Ok((Self(pictures), GuardedPicture::new(cl, output, size, to, guard)?))
+    }
+
+    /// Returns the pictures without their canaries, for [`BuiltVariant::plan`](super::BuiltVariant::plan).
+    pub fn pictures(&self) -> Vec<&Picture> {
+        self.0.iter().map(|guarded| &guarded.picture).collect()
+    }
+
+    /// Returns the bytes of all pictures, which follow each other in `input`, each with its canaries.
+    pub fn between_canaries(&self, input: &[u8]) -> Vec<u8> {
+        let pictures = input.chunks(input.len() / self.0.len());
+        let guarded = self.0.iter().zip(pictures);
+        guarded.flat_map(|(of, picture)| verify::between_canaries(picture, of.guard)).collect()
+    }
+
+    /// Copies `bytes`, all pictures with their canaries, to the device, and waits.
+    pub fn write(&self, queue: &Queue, bytes: &[u8]) -> Result<()> {
+        let pictures = bytes.chunks(bytes.len() / self.0.len());
+        self.0.iter().zip(pictures).try_for_each(|(guarded, bytes)| guarded.write(queue, bytes))
+    }
+
+    /// Copies all pictures and their canaries to `after`, and waits. The canaries of an image are those of `before`.
+    pub fn read(&self, queue: &Queue, before: &[u8], after: &mut [u8]) -> Result<()> {
+        let length = before.len() / self.0.len();
+        let pictures = before.chunks(length).zip(after.chunks_mut(length));
+        self.0
+            .iter()
+            .zip(pictures)
+            .try_for_each(|(guarded, (before, after))| guarded.read(queue, before, after))
     }
 }

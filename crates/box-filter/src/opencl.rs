@@ -1,7 +1,7 @@
 //! The box filter on an OpenCL device: compiles a variant's kernels, and binds them to pictures as a [`Plan`].
 
 use super::config::{Argument, Code, Config, Extent, Pass};
-use super::guarded::GuardedPicture;
+use super::guarded::GuardedInput;
 use super::plan::{BoundKernel, Plan, Program};
 use super::tuned::{self, SizeClass};
 use super::{Scratch, VariantId, planar};
@@ -237,14 +237,14 @@ impl BuiltVariant {
         for is_wide in widths {
             let whole = match id.reads_planes() {
                 true => Extent::planes(Layout::planar_420(18, 4, *is_wide), 1),
-                false => Extent::rgba((70, 3), id.trial_settings()),
+                false => id.extent((70, 3), id.trial_settings()),
             };
             let [bytes, filtered_bytes] = whole.bytes();
             // Modified kernels may write beyond their memory, which canaries protect.
             let guard = if is_modified { verify::guard_bytes(filtered_bytes) } else { 0 };
-            let [src, dst] = GuardedPicture::both(cl, [input, output], &whole, guard)?;
-            src.picture.write(&queue, &vec![128; bytes])?;
-            let plan = built.plan([&src.picture, &dst.picture], &mut Scratch::new(cl), whole)?;
+            let (src, dst) = GuardedInput::with_output(cl, [input, output], &whole, guard)?;
+            src.write(&queue, &src.between_canaries(&vec![128; bytes]))?;
+            let plan = built.plan((&src.pictures(), &dst.picture), &mut Scratch::new(cl), whole)?;
             plan.check_arguments(device, output)?;
             plan.enqueue_all(&queue)?;
             queue.finish().map_err(|e| failed(&format!("'{id}' failed to run on '{}'.", device.name), &e))?;
@@ -274,20 +274,30 @@ impl BuiltVariant {
         self.program(size, radius).map(|program| (program.id, &program.config))
     }
 
-    /// Binds the kernels to memory, to filter `src` into `dst`: two different memory objects, of the kinds of memory of the
-    /// variant's [`input`](Self::input) and [`output`](Self::output), that hold exactly the whole picture and its output.
+    /// Binds the kernels to memory, to filter the first of `sources` into `dst`. The other sources are the pictures of the frames
+    /// before, nearest first; the last one stands for those that are missing. `dst` is another memory object than the sources. All
+    /// hold exactly a whole picture, in the kinds of memory of the variant's [`input`](Self::input) and [`output`](Self::output).
     ///
     /// # Errors
     /// Returns an error if the device cannot run the variant at this size, or runs out of memory.
-    pub fn plan(&self, [src, dst]: [&Picture; 2], scratch: &mut Scratch, whole: Extent) -> Result<Plan> {
+    pub fn plan(
+        &self,
+        (sources, dst): (&[&Picture], &Picture),
+        scratch: &mut Scratch,
+        whole: Extent,
+    ) -> Result<Plan> {
         let id = self.id;
         let what = format!("'{id}' could not be prepared.");
         let failed_with = |why: String| Err(Error::new(what.clone(), why, ""));
+        let (Some(src), Some(last)) = (sources.first(), sources.last()) else {
+            return failed_with("It has no picture.".to_owned());
+        };
         let is_small =
             |picture: &Picture, bytes| matches!(picture, Picture::Buffer(buffer) if buffer.len() < bytes);
         let is_too_small =
             |layout: Layout| is_small(src, layout.bytes()) || is_small(dst, layout.filtered().bytes());
-        let is_stored_so = src.storage() == self.input && dst.storage() == self.output;
+        let is_input = |source: &&Picture| source.storage() == self.input;
+        let is_stored_so = sources.iter().all(is_input) && dst.storage() == self.output;
         if !is_stored_so || id.reads_planes() != whole.layout.is_some() {
             return failed_with("The pictures are stored in another way than it reads.".to_owned());
         }
@@ -326,7 +336,7 @@ impl BuiltVariant {
             let mut numbers = Vec::new();
             for (argument, place) in pass.arguments.iter().zip(&places) {
                 let memory = match argument {
-                    Argument::Source => src.mem().clone(),
+                    Argument::Source(back) => sources.get(*back).unwrap_or(last).mem().clone(),
                     Argument::Destination => dst.mem().clone(),
                     Argument::Scratch(index) => {
                         let size = code.formulas.scratch(&program.config, *index, &whole)?;

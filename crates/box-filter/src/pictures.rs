@@ -1,5 +1,7 @@
 //! RGBA pictures for checks, chosen to expose faults of kernels.
 
+use super::MAX_RADIUS;
+use super::config::Extent;
 use base::memory::rgba_bytes;
 use base::random::Xorshift;
 
@@ -59,6 +61,20 @@ impl Pattern {
             Pattern::Checkerboard => grey(&|x, y| (x + y) % 2 == 0),
             Pattern::OnePixel => grey(&|x, y| (x, y) == (width / 2, height / 3)),
             Pattern::Ramps => pixels(&|x, y| [(3 * x) as u8, (5 * y) as u8, (x + y) as u8, (x ^ y) as u8]),
+        }
+    }
+}
+
+impl Pattern {
+    /// Returns the input for a filter: its picture and those of the frames before. Noise is another one in each frame, so that
+    /// their order matters; all other patterns are repeated, for the largest sums.
+    pub fn input(self, whole: &Extent) -> Vec<u8> {
+        match self {
+            Pattern::Noise => noise(whole.bytes()[0]),
+            _ => {
+                let radius = whole.radius().min(MAX_RADIUS);
+                self.picture((whole.width, whole.height), radius).repeat(whole.frames as usize)
+            }
         }
     }
 }

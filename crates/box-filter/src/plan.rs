@@ -1,4 +1,4 @@
-//! A variant's kernels bound to a source, a destination and a picture size, ready to be enqueued.
+//! A variant's kernels bound to sources, a destination and a picture size, ready to be enqueued.
 
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ pub(super) struct BoundKernel {
     pub numbers: Vec<u32>,
 }
 
-/// A variant's kernels with their arguments, for one source, one destination, one size and one radius.
+/// A variant's kernels with their arguments, for one destination, one size and settings, and one source or those of several frames.
 ///
 /// A plan keeps its device memory alive, but not the host memory of
 /// [`Picture::from_host`](opencl::memory::Picture::from_host).
@@ -218,7 +218,7 @@ impl Plan {
             let mut types: Vec<&[&str]> = vec![&[]; pass.arguments.len()];
             for (argument, place) in pass.arguments.iter().zip(&bound.places) {
                 let wanted = match argument {
-                    Argument::Source => samples.unwrap_or(memory(code.storage)),
+                    Argument::Source(_) => samples.unwrap_or(memory(code.storage)),
                     Argument::Destination if samples.is_some() => &["ushort*"],
                     Argument::Destination => memory(output),
                     Argument::Scratch(scratch) => {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::VariantId;
-use super::config::Code;
+use super::config::{Code, Extent};
 use super::described::{DESCRIPTION, codes};
 use super::filter::{Group, Variant, Work};
 use super::table::VARIANTS;
@@ -253,6 +253,16 @@ impl VariantId {
         OPENED.read().iter().copied().find(|filter| filter.variants.iter().any(|variant| self.is(variant)))
     }
 
+    /// Returns the number of frames that the variant reads: this one and those before it.
+    pub fn frames(self) -> usize {
+        self.filter().description.frames as usize
+    }
+
+    /// Returns the extent of a whole picture of RGBA pixels that the variant filters, for a device with one compute unit.
+    pub fn extent(self, size: (u32, u32), settings: impl Into<Settings>) -> Extent {
+        Extent { frames: self.frames() as u32, ..Extent::rgba(size, settings) }
+    }
+
     /// Returns the elements of an output of this width, with the accuracy of the filter.
     pub fn elements(self, width: u32) -> Pixels {
         Pixels { rgba: Rgba { width: width as usize }, bound: self.filter().bound() }
@@ -347,14 +357,10 @@ fn joined(mistakes: &[Mistake]) -> Error {
 
 /// Returns an error if the description has something that clreel cannot run yet.
 fn require_runnable(description: &Description) -> Result<()> {
-    let what = format!("'{}' cannot run.", description.name);
     if description.input == Format::Planes || description.output == Format::Planes {
         let why = "Filters of planes are described, but clreel runs only those of RGBA pictures so far.";
+        let what = format!("'{}' cannot run.", description.name);
         return Err(Error::new(what, why, "Remove `input` and `output`."));
-    }
-    if description.frames > 1 {
-        let why = "Filters of several frames are described, but clreel runs only those of one frame so far.";
-        return Err(Error::new(what, why, "Remove `frames` and `frames_back`."));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::config::Extent;
-use super::guarded::GuardedPicture;
+use super::guarded::{GuardedInput, GuardedPicture};
 use super::planar::Samples;
 use super::{BuiltVariant, Plan, Scratch};
 use base::error::{Error, Result};
@@ -24,7 +24,8 @@ fn expect_len(bytes: &[u8], wanted: usize, whole: &Extent) -> Result<()> {
     Ok(())
 }
 
-/// Filters one picture and waits for the result. `src` has the length of [the picture](Extent::bytes). The memory has no
+/// Filters one picture and waits for the result. `src` has the length of [the input](Extent::bytes): for a filter of several frames
+/// the pictures of those before follow, nearest first. The memory has no
 /// canaries, so that Oclgrind detects accesses beyond it.
 ///
 /// # Errors
@@ -32,8 +33,8 @@ fn expect_len(bytes: &[u8], wanted: usize, whole: &Extent) -> Result<()> {
 pub fn filter_once(cl: &ClContext, variant: &BuiltVariant, src: &[u8], whole: Extent) -> Result<Vec<u8>> {
     let [bytes, filtered_bytes] = whole.bytes();
     expect_len(src, bytes, &whole)?;
-    let [input, output] = GuardedPicture::both(cl, [variant.input, variant.output], &whole, 0)?;
-    let plan = variant.plan([&input.picture, &output.picture], &mut Scratch::new(cl), whole)?;
+    let (input, output) = GuardedInput::with_output(cl, [variant.input, variant.output], &whole, 0)?;
+    let plan = variant.plan((&input.pictures(), &output.picture), &mut Scratch::new(cl), whole)?;
     input.write(&cl.queue, src)?;
     plan.enqueue_all(&cl.queue)?;
     let mut out = zeroed(filtered_bytes)?;
@@ -90,26 +91,6 @@ pub(crate) struct CheckBuffers {
     after: [Vec<u8>; 2],
 }
 
-impl CheckBuffers {
-    /// Allocates memory to check the output for `src` against `want`.
-    ///
-    /// # Errors
-    /// Returns an error if memory runs out.
-    pub(crate) fn new(src: &[u8], want: &[u8]) -> Result<Self> {
-        let source = verify::between_canaries(src, verify::guard_bytes(want.len()));
-        let output = verify::guarded_output(want);
-        let allocate = |len| {
-            zeroed(len).map(|mut bytes| {
-                // The system allocates pages when they are first written.
-                bytes.fill(1);
-                bytes
-            })
-        };
-        let after = [allocate(source.len())?, allocate(output.len())?];
-        Ok(Self { source, output, after })
-    }
-}
-
 /// The first sentence of the error if the device fails while a variant is checked.
 const CHECK_FAILED: &str = "The device failed during a check.";
 
@@ -117,7 +98,7 @@ const CHECK_FAILED: &str = "The device failed during a check.";
 pub(crate) struct Checker {
     pub plan: Plan,
     scratch: Scratch,
-    source: GuardedPicture,
+    source: GuardedInput,
     output: GuardedPicture,
 }
 
@@ -129,10 +110,29 @@ impl Checker {
     pub(crate) fn new(cl: &ClContext, variant: &BuiltVariant, whole: Extent) -> Result<Self> {
         let guard = verify::guard_bytes(whole.bytes()[1]);
         let storages = [variant.input, variant.output];
-        let [source, output] = GuardedPicture::both(cl, storages, &whole, guard)?;
+        let (source, output) = GuardedInput::with_output(cl, storages, &whole, guard)?;
         let mut scratch = Scratch::new(cl);
-        let plan = variant.plan([&source.picture, &output.picture], &mut scratch, whole)?;
+        let plan = variant.plan((&source.pictures(), &output.picture), &mut scratch, whole)?;
         Ok(Self { plan, scratch, source, output })
+    }
+
+    /// Allocates memory to check the output for `src` against `want`.
+    ///
+    /// # Errors
+    /// Returns an error if memory runs out.
+    pub(crate) fn buffers(&self, src: &[u8], want: &[u8]) -> Result<CheckBuffers> {
+        expect_len(src, self.plan.whole.bytes()[0], &self.plan.whole)?;
+        let source = self.source.between_canaries(src);
+        let output = verify::guarded_output(want);
+        let allocate = |len| {
+            zeroed(len).map(|mut bytes| {
+                // The system allocates pages when they are first written.
+                bytes.fill(1);
+                bytes
+            })
+        };
+        let after = [allocate(source.len())?, allocate(output.len())?];
+        Ok(CheckBuffers { source, output, after })
     }
 
     /// Filters `src` and compares the result with `want`, the reference's output. Before the run, each byte of the output is
@@ -142,7 +142,7 @@ impl Checker {
     /// # Errors
     /// Returns an error if the variant fails to run. A wrong result is not an error but returned as a report.
     pub(crate) fn check(&self, src: &[u8], want: &[u8], bands: Bands) -> Result<Option<MismatchReport>> {
-        self.check_with(&mut CheckBuffers::new(src, want)?, want, |step| bands.ranges(self.plan.rows(), step))
+        self.check_with(&mut self.buffers(src, want)?, want, |step| bands.ranges(self.plan.rows(), step))
     }
 
     /// Filters and compares as [`Checker::check`] does, with memory that was allocated for the picture and `want`. `bands` gets
@@ -157,9 +157,7 @@ impl Checker {
         bands: impl Fn(Option<u32>) -> Vec<Range<u32>>,
     ) -> Result<Option<MismatchReport>> {
         let whole = &self.plan.whole;
-        let [source_bytes, filtered_bytes] = whole.bytes();
-        expect_len(want, filtered_bytes, whole)?;
-        expect_len(&buffers.source, source_bytes + 2 * verify::guard_bytes(filtered_bytes), whole)?;
+        expect_len(want, whole.bytes()[1], whole)?;
         let elements: &dyn Elements = match whole.layout {
             Some(layout) => &Samples(layout.filtered()),
             None => &self.plan.id.elements(whole.width),

@@ -255,8 +255,9 @@ fn defaults_for_gpus_follow_the_size() {
         let variant = BuiltVariant::build_as(&cl, id, DeviceKind::Gpu).unwrap();
         for ((width, height), wanted) in [medium, large].into_iter().zip(wanted) {
             let [src, dst] = [0, 1].map(|_| Picture::alloc(&cl, Storage::Buffer, width, height).unwrap());
-            let plan =
-                variant.plan([&src, &dst], &mut Scratch::new(&cl), Extent::rgba((width, height), 7)).unwrap();
+            let plan = variant
+                .plan((&[&src], &dst), &mut Scratch::new(&cl), Extent::rgba((width, height), 7))
+                .unwrap();
             assert!(plan.description().contains(wanted), "{wanted} in {}", plan.description());
         }
         if id == named("running-sum") {
@@ -311,7 +312,7 @@ fn bands_equal_one_launch() {
         let mut scratch = Scratch::new(&cl);
         for radius in [0, 4, 40] {
             let whole = Extent::rgba((width, height), radius);
-            let plan = variant.plan([&src, &dst], &mut scratch, whole).unwrap();
+            let plan = variant.plan((&[&src], &dst), &mut scratch, whole).unwrap();
             let want = quick(&pixels, width as usize, height as usize, radius as usize);
             for band in [1, 2, 7, 16, 66] {
                 let poison: Vec<u8> = want.iter().map(|v| !v).collect();
@@ -342,7 +343,7 @@ fn a_band_writes_only_its_own_rows() {
         let poison: Vec<u8> = want.iter().map(|v| !v).collect();
         dst.write(&cl.queue, &poison).unwrap();
         let plan =
-            variant.plan([&src, &dst], &mut Scratch::new(&cl), Extent::rgba((width, height), 3)).unwrap();
+            variant.plan((&[&src], &dst), &mut Scratch::new(&cl), Extent::rgba((width, height), 3)).unwrap();
         let last = plan.passes() - 1;
         for pass in 0..last {
             let _event = plan.enqueue(&cl.queue, pass, 0..height).unwrap();

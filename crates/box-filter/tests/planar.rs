@@ -232,7 +232,7 @@ fn subsampled_chroma_differs_most_at_small_radii() {
 /// A frame of the bundled clip with saturated colours, and the same frame with colours well inside of RGB.
 #[test]
 fn a_film_differs_by_a_quarter_of_a_level() {
-    let (frame, _) = read_frame_at(&bundled_clip().unwrap(), 2.0, References::Refused).unwrap();
+    let (frame, _) = read_frame_at(&bundled_clip().unwrap(), 2.0, 0, References::Refused).unwrap();
     let layout = layout_of(&frame.picture).unwrap();
     assert_eq!((layout.subsampled, layout.depth), ((true, true), 8));
     let mut samples = vec![0; layout.bytes()];

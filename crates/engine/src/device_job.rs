@@ -38,6 +38,8 @@ pub(super) struct DeviceTimes {
 #[derive(Default)]
 pub(super) struct DeviceJob {
     pub colors: Option<Colors>,
+    /// The conversions or corrections of the pictures of earlier frames, in the order of the slot; none if they need none.
+    pub earlier_colors: Vec<Colors>,
     /// The filtered buffer that is to be copied into the slot's texture on the device.
     pub to_copy: Option<Picture>,
     /// True if the finished picture is in the slot's texture.
@@ -49,11 +51,13 @@ pub(super) struct DeviceJob {
     /// The measurements to make after the filter, the picture to measure, and the picture that auto-levels write.
     pub wanted: Option<(MeasurementPlan, Picture, Picture)>,
     pub measured: Option<QueuedMeasurements>,
-    pub upload: Option<Event>,
-    /// True if the upload is known to be complete, so that its event need not be polled again.
+    /// The upload of each picture.
+    pub uploads: Vec<Event>,
+    /// True if the uploads are known to be complete, so that their events need not be polled again.
     pub is_uploaded: bool,
     pub acquire: Option<Event>,
-    pub converted: Option<Event>,
+    /// The conversion or correction of each picture.
+    pub converted: Vec<Event>,
     /// Copies of the picture into the slot's texture, or into the buffer in which it is measured.
     pub copied: Vec<Event>,
     /// The last command of the frame. When it is complete, all commands of the frame are.
@@ -99,16 +103,16 @@ impl DeviceJob {
             Stage::Correct => "The correction of a frame's colours failed on the device.",
             _ => "The conversion of a frame failed on the device.",
         };
-        let failed = |event: &Option<Event>, what| is_complete(event.as_ref()?, what).err();
+        let failed = |events: &[Event], what| events.iter().find_map(|event| is_complete(event, what).err());
         let of_colors = || failed(&self.converted, colors);
-        failed(&self.upload, UPLOAD_FAILED)
-            .or_else(|| failed(&self.acquire, "A texture could not be handed over to OpenCL."))
+        failed(&self.uploads, UPLOAD_FAILED)
+            .or_else(|| failed(self.acquire.as_slice(), "A texture could not be handed over to OpenCL."))
             .or_else(|| if converts_last { None } else { of_colors() })
             .or_else(|| of_filter.cloned())
             .or_else(of_colors)
             .or_else(|| self.measured.as_ref().and_then(QueuedMeasurements::failure))
-            .or_else(|| self.copied.iter().find_map(|event| is_complete(event, COPY_FAILED).err()))
-            .or_else(|| failed(&self.last, RETURN_FAILED))
+            .or_else(|| failed(&self.copied, COPY_FAILED))
+            .or_else(|| failed(self.last.as_slice(), RETURN_FAILED))
     }
 
     /// Adds the times and spans of a finished frame to `stages`; call it once for each frame. `took` has the filter's times.
@@ -121,9 +125,9 @@ impl DeviceJob {
         let colors = self.color_stage();
         let measured = self.measured.as_ref();
         let commands: [(Stage, &[Event]); 7] = [
-            (Stage::Upload, self.upload.as_slice()),
+            (Stage::Upload, &self.uploads),
             (Stage::Acquire, self.acquire.as_slice()),
-            (colors, self.converted.as_slice()),
+            (colors, &self.converted),
             (Stage::Release, self.last.as_slice()),
             (Stage::Release, &self.copied),
             (Stage::Reduce, measured.map_or(&[], |measured| &measured.reduce)),
@@ -140,12 +144,14 @@ impl DeviceJob {
                 ran.extend(span_ns.map(|span_ns| (stage, lane, span_ns)));
             }
         }
-        if let (Some(Colors::Convert(command) | Colors::ConvertFiltered(command)), Some(_)) =
-            (&self.colors, &self.converted)
+        if let (Some(Colors::Convert(command) | Colors::ConvertFiltered(command)), true) =
+            (&self.colors, !self.converted.is_empty())
         {
             let [convert, correct] = [Stage::Convert, Stage::Correct].map(|stage| stage as usize);
-            (stages.times[convert], stages.times[correct]) =
-                conversion.split(command.conversion(), stages.times[convert], &command.correction);
+            let pictures = self.converted.len() as f64;
+            let (convert_ms, correct_ms) =
+                conversion.split(command.conversion(), stages.times[convert] / pictures, &command.correction);
+            (stages.times[convert], stages.times[correct]) = (convert_ms * pictures, correct_ms * pictures);
             let correct_ns = (stages.times[correct] * 1e6) as u64;
             let converted =
                 ran.iter().find(|(stage, ..)| *stage == Stage::Convert).map(|(.., span_ns)| *span_ns);

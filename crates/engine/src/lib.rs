@@ -158,7 +158,7 @@ impl Engine {
         let mut pipeline =
             self.pipeline.as_mut().filter(|_| !request.variant.back_end().does_without_opencl());
         let loaded = self.loader.load(pipeline.as_deref_mut(), frame, &mut job).map_err(Refusal::NotLoaded);
-        match loaded.and_then(|colors| self.loader.prepare(pipeline, &mut job, colors)) {
+        match loaded.and_then(|colors| self.loader.prepare(pipeline, &mut job, &colors)) {
             Err(refusal) => return Err((job.slot, refusal)),
             Ok(filter) => {
                 job.filter = filter.map(|filter| Bands::new(request.kernels(), filter, &self.speeds));
@@ -254,12 +254,14 @@ impl Engine {
             let is_over = job.cancelled || job.on_device.is_none() && job.filter.is_none();
             return if is_over { over(job.cancelled) } else { Ok(None) };
         }
-        if let Some(DeviceJob { upload: Some(upload), is_uploaded, .. }) = &mut job.on_device
+        if let Some(DeviceJob { uploads, is_uploaded, .. }) = &mut job.on_device
             && !*is_uploaded
         {
             // The filter waits for the upload, and with some drivers forever if the upload has failed. An upload may have a queue of its
             // own; if it fails, not every driver also fails the commands of the other queue that wait for it.
-            *is_uploaded = is_complete(upload, UPLOAD_FAILED)?;
+            let complete: Vec<bool> =
+                uploads.iter().map(|upload| is_complete(upload, UPLOAD_FAILED)).collect::<Result<_>>()?;
+            *is_uploaded = complete.into_iter().all(|is_complete| is_complete);
         }
         let elapsed = job.elapsed();
         if let Some(bands) = &mut job.filter {

@@ -4,6 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ffmpeg_next::frame::Video;
+
 use super::filter::{FrameFilter, NativeFilter, TextureFilter};
 use super::job::Job;
 use super::scopes::HostMeasurements;
@@ -16,7 +18,7 @@ use compute::BackEnd;
 use opencl::event::Waker;
 use stats::{Request, Stage};
 use video::Frame;
-use video::color::{RgbaColors, RgbaConverter, correct_reference};
+use video::color::{Layout, RgbaColors, RgbaConverter, correct_reference};
 
 /// Loads frames into slots, and prepares the filters that use no OpenCL.
 pub(super) struct Loader {
@@ -31,8 +33,8 @@ pub(super) struct Loader {
 }
 
 impl Loader {
-    /// Loads the frame into the slot: its planes if the device converts it, else its RGBA picture. Returns the colour properties of the
-    /// RGBA picture, which a correction needs.
+    /// Loads the frame into the slot: its planes if the device converts it, else its RGBA picture. Loads as many earlier pictures as
+    /// the filter reads in the same way. Returns the colour properties of the RGBA pictures, which a correction needs.
     ///
     /// # Errors
     /// If memory runs out, or the frame has no picture.
@@ -41,26 +43,40 @@ impl Loader {
         pipeline: Option<&mut Pipeline>,
         frame: &Frame,
         Job { request, slot, stages, .. }: &mut Job,
-    ) -> Result<RgbaColors, Error> {
+    ) -> Result<Vec<RgbaColors>, Error> {
         let to_texture = slot.texture().is_some();
+        let earlier = frame.earlier.pictures.iter().take(request.variant.frames() - 1).map(Arc::as_ref);
+        let pictures: Vec<&Video> = std::iter::once(&frame.picture).chain(earlier).collect();
+        slot.set_earlier(pictures.len() - 1);
         // Other back ends than OpenCL take RGBA from the host, whatever the device could convert.
         if let Some(pipeline) = pipeline {
             pipeline.took_planes = false;
-            if let Some(layout) = pipeline.conversion(&frame.picture, request.kernels(), to_texture) {
+            let layout = |picture: &&Video| pipeline.conversion(picture, request.kernels(), to_texture);
+            if let Some(layouts) = pictures.iter().map(layout).collect::<Option<Vec<Layout>>>() {
                 let began = Instant::now();
-                stages.pack_ms = pipeline.load_planes(slot, frame, &layout)?;
+                for (back, (picture, layout)) in pictures.iter().zip(&layouts).enumerate() {
+                    // The lock is released before the load, which may call the driver.
+                    let packed = if back == 0 { frame.packed.lock().clone() } else { None };
+                    let slot = slot.frames_back(back);
+                    let pack_ms = pipeline.load_planes(slot, (picture, packed), layout)?;
+                    stages.pack_ms = stages.pack_ms.or(pack_ms);
+                }
                 stages.record(Stage::Upload, began);
                 pipeline.took_planes = true;
-                return Ok(RgbaColors { matrix: layout.matrix, has_alpha: layout.alpha });
+                let colors = |layout: &Layout| RgbaColors { matrix: layout.matrix, has_alpha: layout.alpha };
+                return Ok(layouts.iter().map(colors).collect());
             }
         }
         let began = Instant::now();
-        self.converter.convert(&frame.picture, slot.input()?)?;
+        for (back, picture) in pictures.iter().enumerate() {
+            self.converter.convert(picture, slot.frames_back(back).input()?)?;
+        }
         stages.record(Stage::Convert, began);
-        Ok(RgbaColors::of_picture(&frame.picture))
+        Ok(pictures.into_iter().map(RgbaColors::of_picture).collect())
     }
 
-    /// Prepares the requested filter, correction and measurements for the picture in the slot; starts nothing. Returns the filter.
+    /// Prepares the requested filter, correction and measurements for the picture in the slot; starts nothing. `colors` has the colour
+    /// properties of the picture, and of those of earlier frames. Returns the filter.
     ///
     /// # Errors
     /// If the request is refused.
@@ -68,7 +84,7 @@ impl Loader {
         &mut self,
         pipeline: Option<&mut Pipeline>,
         job: &mut Job,
-        colors: RgbaColors,
+        colors: &[RgbaColors],
     ) -> Result<Option<Box<dyn FrameFilter>>, Refusal> {
         let Job { request, slot, stages, .. } = job;
         let Request { variant, correction, measurements, .. } = *request;
@@ -77,8 +93,10 @@ impl Loader {
             pipeline.as_ref().is_some_and(|pipeline| !is_rgba || pipeline.conversions.can_correct());
         if let Some(correction) = correction.filter(|_| !corrects) {
             let began = Instant::now();
-            let input = slot.input().map_err(Refusal::NotLoaded)?;
-            correct_reference(input, &correction, colors.matrix);
+            for (back, colors) in colors.iter().enumerate() {
+                let input = slot.frames_back(back).input().map_err(Refusal::NotLoaded)?;
+                correct_reference(input, &correction, colors.matrix);
+            }
             stages.record(Stage::Correct, began);
         }
         let correction = correction.filter(|_| corrects);

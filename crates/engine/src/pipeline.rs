@@ -10,6 +10,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use ffmpeg_next::frame::Video;
+
 use super::Slot;
 use super::built_variants::BuiltVariants;
 use super::conversions::Conversions;
@@ -28,7 +30,6 @@ use opencl::timer::DeviceClock;
 use opencl::transfer::enqueue_copy_to_image;
 use opengl::pixel_buffer::PixelBuffer;
 use stats::{Lane, Request, Sharing, Span, Stage, Stages};
-use video::Frame;
 use video::color::{Layout, PackedPicture, Staging};
 
 /// One OpenCL device with its built variants, conversions and measuring kernels, and the memory that all frames use in turn.
@@ -49,8 +50,8 @@ pub struct Pipeline {
     pub trials: Trials,
     /// The programs that convert and correct frames.
     pub conversions: Conversions,
-    /// Memory for the RGBA picture between its conversion and its filter.
-    pub(super) between: PictureBuffer,
+    /// Memory for the RGBA picture between its conversion and its filter, and for those of earlier frames.
+    pub(super) between: Vec<PictureBuffer>,
     /// Memory for the filtered picture, if that is then copied, or stretched by auto-levels, into a texture.
     pub(super) filtered: PictureBuffer,
     /// Memory for filtered planes before their conversion.
@@ -89,7 +90,7 @@ impl Pipeline {
             scratch: Scratch::new(&cl),
             trials: Trials::default(),
             conversions: Conversions::new(&cl),
-            between: PictureBuffer::default(),
+            between: Vec::new(),
             filtered: PictureBuffer::default(),
             planes: PictureBuffer::default(),
             times,
@@ -105,18 +106,21 @@ impl Pipeline {
         self.sharing == Sharing::ZeroCopy
     }
 
-    /// Loads the planes of `frame`, packed in `layout`, into `slot`. Returns the time of packing in milliseconds if the
-    /// decoder's thread has already packed them for this device; otherwise packs them now and returns `None`.
+    /// Loads the planes of a picture, packed in `layout`, into `slot`. Returns the time of packing in milliseconds if they are in
+    /// `packed`, because the decoder's thread has already packed them for this device; otherwise packs them now and returns `None`.
     ///
     /// # Errors
     /// If memory runs out, or the slot's memory is still in use.
-    pub(crate) fn load_planes(&self, slot: &mut Slot, frame: &Frame, layout: &Layout) -> Result<Option<f64>> {
+    pub(crate) fn load_planes(
+        &self,
+        slot: &mut Slot,
+        (picture, packed): (&Video, Option<Arc<PackedPicture>>),
+        layout: &Layout,
+    ) -> Result<Option<f64>> {
         let Some(staging) = &self.staging else {
-            return slot.fill(&self.cl, &frame.picture, layout).map(|()| None);
+            return slot.fill(&self.cl, picture, layout).map(|()| None);
         };
         let is_usable = |packed: &Arc<PackedPicture>| packed.belongs_to(staging) && packed.layout() == layout;
-        // The lock is released before the load, which may call the driver.
-        let packed = frame.packed.lock().clone();
         if let Some(packed) = packed.filter(is_usable) {
             let took_ms = packed.packing_ms;
             return slot.load_packed(packed).map(|()| Some(took_ms));
@@ -124,7 +128,7 @@ impl Pipeline {
         // Not the filter's queue, which may be busy for long.
         let queue = self.uploads.as_ref().unwrap_or(&self.cl.queue);
         let allocate = || PinnedPlanes::allocate(&self.cl, queue, layout.bytes());
-        slot.load_packed(Arc::new(staging.pack(&frame.picture, layout, allocate)?)).map(|()| None)
+        slot.load_packed(Arc::new(staging.pack(picture, layout, allocate)?)).map(|()| None)
     }
 
     /// Enqueues a frame's commands before its filter: the upload, the acquisition of the texture, and the conversion or correction. Waits
@@ -136,11 +140,12 @@ impl Pipeline {
         let queue = &self.cl.queue;
         let before = Instant::now();
         job.began = Some(before);
-        job.upload = slot.to_device(&self.cl, self.uploads.as_ref().unwrap_or(queue))?;
-        if let Some(upload) = job.upload.clone() {
-            job.note_enqueue_time(&upload, before);
+        job.uploads = slot.to_device(&self.cl, self.uploads.as_ref().unwrap_or(queue))?;
+        let last_upload = job.uploads.last().cloned();
+        if let Some(upload) = &last_upload {
+            job.note_enqueue_time(upload, before);
         }
-        if let (Some(uploads), Some(_)) = (&self.uploads, &job.upload) {
+        if let (Some(uploads), Some(_)) = (&self.uploads, &last_upload) {
             flush(uploads)?;
         }
         if job.to_texture {
@@ -148,15 +153,16 @@ impl Pipeline {
             job.acquire = Some(slot.acquire(&self.cl)?);
             job.host_spans.push(Span::since(Stage::Acquire, began));
         }
-        if let (Some(_), Some(upload)) = (&self.uploads, &job.upload) {
+        if let (Some(_), Some(upload)) = (&self.uploads, &last_upload) {
             wait_in_queue(queue, upload)?;
         }
         let before = Instant::now();
-        job.converted = match &job.colors {
-            Some(Colors::ConvertFiltered(_)) => None,
-            colors => self.conversions.enqueue(&mut slot.device.plans.colors, colors.as_ref())?,
-        };
-        if let Some(converted) = job.converted.clone() {
+        let first = job.colors.as_ref().filter(|colors| !matches!(colors, Colors::ConvertFiltered(_)));
+        for (back, colors) in first.into_iter().chain(&job.earlier_colors).enumerate() {
+            let kernels = &mut slot.frames_back(back).device.plans.colors;
+            job.converted.extend(self.conversions.enqueue(kernels, Some(colors))?);
+        }
+        if let Some(converted) = job.converted.last().cloned() {
             job.note_enqueue_time(&converted, before);
         }
         Ok(())
@@ -176,7 +182,8 @@ impl Pipeline {
     ) -> Result<()> {
         if !job.is_cancelled {
             if let Some(colors @ Colors::ConvertFiltered(_)) = &job.colors {
-                job.converted = self.conversions.enqueue(&mut slot.device.plans.colors, Some(colors))?;
+                let converted = self.conversions.enqueue(&mut slot.device.plans.colors, Some(colors))?;
+                job.converted.extend(converted);
             }
             self.meters.enqueue(&self.cl, job)?;
         }
@@ -211,7 +218,7 @@ impl Pipeline {
     /// # Errors
     /// If memory runs out, or the device fails.
     pub fn read_converted(&self) -> Result<Option<Vec<u8>>> {
-        self.between.read(&self.cl)
+        self.between.first().map_or(Ok(None), |between| between.read(&self.cl))
     }
 
     /// Returns the filtered planes of the last frame, for tests. Waits for the device. Returns `None` if no planes were

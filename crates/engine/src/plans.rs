@@ -8,14 +8,14 @@ use box_filter::Extent;
 use box_filter::color_kernels::KernelCache;
 
 /// Identifies a plan (the kernels of a filter with their arguments set) within one slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PlanKey {
     /// The number that identifies the built variant whose kernels the plan has.
     pub number: u64,
     pub whole: Extent,
     /// The handles of the memory objects that the plan reads and writes. No other objects have these handles while the plan keeps its own
     /// alive.
-    pub memory: [usize; 2],
+    pub memory: Vec<usize>,
 }
 
 /// The plans of one slot, the last used plan at the end. A plan is the kernels of a filter with their arguments set.

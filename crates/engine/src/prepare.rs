@@ -6,6 +6,7 @@ use super::conversions::Trust;
 use super::device_job::{Colors, DeviceJob};
 use super::filter::{FrameFilter, Kernels};
 use super::job::Job;
+use super::picture_buffer::PictureBuffer;
 use super::pipeline::not_built_error;
 use super::plans::PlanKey;
 use super::slot::{Slot, SlotContent, no_picture_error};
@@ -17,9 +18,21 @@ use opencl::memory::{Picture, Storage};
 use stats::Request;
 use video::color::{Correction, Layout, RgbaColors};
 
+/// The way in which the picture of a frame, or of one before it, becomes an input of the filter.
+struct InputPicture {
+    /// The number of frames before the one to filter.
+    back: usize,
+    /// The kind of memory that the filter reads.
+    read: Storage,
+    /// The memory into which the picture is converted or corrected; `None` for memory that all frames use in turn.
+    to: Option<Picture>,
+    correction: Option<Correction>,
+    colors: RgbaColors,
+}
+
 impl Pipeline {
-    /// Prepares the conversion, correction and filter of the picture in the job's slot, without enqueueing anything. Returns
-    /// the filter.
+    /// Prepares the conversion, correction and filter of the picture in the job's slot, without enqueueing anything. `colors` has the
+    /// colour properties of the picture, and of those of earlier frames. Returns the filter.
     ///
     /// # Errors
     /// If the variant is not built or does not support this picture, if the trial of its kernels is pending, or if memory runs
@@ -28,7 +41,7 @@ impl Pipeline {
         &mut self,
         Job { request, slot, on_device, plan_key, .. }: &mut Job,
         correction: Option<Correction>,
-        colors: RgbaColors,
+        colors: &[RgbaColors],
     ) -> Result<Option<Box<dyn FrameFilter>>, Refusal> {
         let (Request { variant, settings, .. }, size) = (*request, slot.size);
         let planes = slot.planes.as_ref().filter(|_| slot.loaded == SlotContent::Planes);
@@ -36,61 +49,89 @@ impl Pipeline {
         let (read, written) =
             self.storages(slot, request, layout, layout.is_some() || correction.is_some())?;
         let (output, job) = self.output(slot, request, written)?;
-        let (cl, job) = (&self.cl, on_device.insert(job));
-        let built = self.variants.get(request.kernels());
-        let mut planes =
-            || Ok::<_, Error>(slot.planes.as_mut().ok_or_else(no_picture_error)?.on_device(cl)?.clone());
-        let (source, target, whole) = match layout {
+        let job = on_device.insert(job);
+        let (sources, target, whole) = match layout {
             Some(layout) if variant.reads_planes() => {
-                let (source, filtered) = (planes()?, layout.filtered());
-                let block = self.planes.get(cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
+                let source = slot.planes.as_mut().ok_or_else(no_picture_error)?.on_device(&self.cl)?.clone();
+                let filtered = layout.filtered();
+                let block = self.planes.get(&self.cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
                 let (planes, to) = (block.clone(), output);
                 let correction = correction.unwrap_or(Correction::NEUTRAL);
                 let command = ConvertCommand { layout: filtered, planes, to, correction };
                 job.colors = Some(Colors::ConvertFiltered(command));
-                (source, block, Extent::planes(layout, settings))
+                (vec![source], block, Extent::planes(layout, settings))
             }
             _ => {
-                let mut converted = || match built {
-                    Some(_) => self.between.get(cl, read, size),
-                    None => Ok(output.clone()),
-                };
-                let source = match (layout, correction) {
-                    (None, None) => slot.source(cl, read)?,
-                    (Some(layout), _) => {
-                        let (planes, to) = (planes()?, converted()?);
-                        let correction = correction.unwrap_or(Correction::NEUTRAL);
-                        let command = ConvertCommand { layout, planes, to: to.clone(), correction };
-                        job.colors = Some(Colors::Convert(command));
-                        to
+                let is_filtered = self.variants.get(request.kernels()).is_some();
+                slot.require_earlier_in(read);
+                let mut sources = Vec::with_capacity(colors.len());
+                for (back, colors) in colors.iter().enumerate() {
+                    let to = if is_filtered { None } else { Some(output.clone()) };
+                    let picture = InputPicture { back, read, to, correction, colors: *colors };
+                    let (source, colors) = self.rgba_source(slot.frames_back(back), picture)?;
+                    sources.push(source);
+                    if back == 0 {
+                        job.colors = colors;
+                    } else {
+                        job.earlier_colors.extend(colors);
                     }
-                    (None, Some(correction)) => {
-                        let (from, to) = (slot.source(cl, read)?, converted()?);
-                        self.conversions.known.correct(size, from.storage(), to.storage());
-                        let command = CorrectCommand { from, to: to.clone(), size, correction, colors };
-                        job.colors = Some(Colors::Correct(command));
-                        to
-                    }
-                };
-                if built.is_none() {
-                    if let (None, Picture::Buffer(from), Picture::Buffer(to)) = (&job.colors, source, output)
+                }
+                if !is_filtered {
+                    if let (None, Some(Picture::Buffer(from)), Picture::Buffer(to)) =
+                        (&job.colors, sources.pop(), output)
                     {
                         job.unfiltered = Some((from, to));
                     }
                     return Ok(None);
                 }
-                (source, output, Extent::rgba(size, settings))
+                (sources, output, variant.extent(size, settings))
             }
         };
-        let built = built.ok_or_else(|| not_built_error(variant))?;
-        let memory = [&source, &target];
-        let addresses = memory.map(|picture| picture.mem().raw().addr());
-        let key = plan_key.insert(PlanKey { number: built.number, whole, memory: addresses });
+        let built = self.variants.get(request.kernels()).ok_or_else(|| not_built_error(variant))?;
+        let sources: Vec<&Picture> = sources.iter().collect();
+        let memory = sources.iter().copied().chain([&target]);
+        let memory = memory.map(|picture| picture.mem().raw().addr()).collect();
+        let key = plan_key.insert(PlanKey { number: built.number, whole, memory });
         if let Some(filter) = slot.device.plans.take(key) {
             return Ok(Some(filter));
         }
-        let plan = built.plan(memory, &mut self.scratch, whole)?;
-        Ok(Some(Box::new(Kernels { plan, queue: cl.queue.clone() })))
+        let plan = built.plan((&sources, &target), &mut self.scratch, whole)?;
+        Ok(Some(Box::new(Kernels { plan, queue: self.cl.queue.clone() })))
+    }
+
+    /// Returns the memory from which the filter reads the RGBA picture that was loaded into `slot`, and the command that converts or
+    /// corrects the picture into that memory, if it must be.
+    ///
+    /// # Errors
+    /// If memory runs out.
+    fn rgba_source(
+        &mut self,
+        slot: &mut Slot,
+        InputPicture { back, read, to, correction, colors }: InputPicture,
+    ) -> Result<(Picture, Option<Colors>), Error> {
+        let (cl, size) = (&self.cl, slot.size);
+        let is_planes = slot.loaded == SlotContent::Planes;
+        if !is_planes && correction.is_none() {
+            return Ok((slot.source(cl, read)?, None));
+        }
+        let to = match to {
+            Some(to) => to,
+            None => {
+                self.between.resize_with(self.between.len().max(back + 1), PictureBuffer::default);
+                self.between[back].get(cl, read, size)?
+            }
+        };
+        let correction = correction.unwrap_or(Correction::NEUTRAL);
+        let command = if is_planes {
+            let block = slot.planes.as_mut().ok_or_else(no_picture_error)?;
+            let (layout, planes) = (*block.layout(), block.on_device(cl)?.clone());
+            Colors::Convert(ConvertCommand { layout, planes, to: to.clone(), correction })
+        } else {
+            let from = slot.source(cl, read)?;
+            self.conversions.known.correct(size, from.storage(), to.storage());
+            Colors::Correct(CorrectCommand { from, to: to.clone(), size, correction, colors })
+        };
+        Ok((to, Some(command)))
     }
 
     /// Returns the kinds of memory (buffer or image) that the filter reads and that the last step writes. `layout` is that of the planes in

@@ -25,7 +25,7 @@ const SIZE: (u32, u32) = (175, 99);
 
 /// Returns a frame whose samples are noise, so that every filter and every radius gives a different picture.
 fn frame(movie: &Path, at_s: f64) -> Frame {
-    let (mut frame, _) = read_frame_at(movie, at_s, References::Refused).unwrap();
+    let (mut frame, _) = read_frame_at(movie, at_s, 0, References::Refused).unwrap();
     for plane in 0..frame.picture.planes() {
         let samples = frame.picture.data_mut(plane);
         let noise = noise(samples.len() + 4 * (100.0 * at_s) as usize);

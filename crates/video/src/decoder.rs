@@ -271,6 +271,12 @@ impl Decoder {
         }
     }
 
+    /// Sets the number of earlier pictures that frames get as [`Frame::earlier`](super::Frame::earlier), from the next decoded one
+    /// on; 0 at first. Only frames after a seek have all of them, since those are decoded as well.
+    pub fn set_earlier(&self, count: usize) {
+        self.control.read_control.set_earlier(count);
+    }
+
     /// Stops reading, and drops the queued frames. Does not wait for the thread; dropping the decoder does.
     pub fn close(&self) {
         self.control.stop();

@@ -7,8 +7,11 @@ use ffmpeg_next::frame::Video;
 use parking_lot::Mutex;
 
 use super::SECOND_NS;
+use super::earlier::Earlier;
 use super::orientation::Orientation;
-use crate::color::{PackedPicture, has_alpha};
+use crate::color::{PackedPicture, RgbaConverter, has_alpha};
+use base::error::Result;
+use base::memory::{rgba_bytes, zeroed};
 
 /// The order of a picture's fields. All rows of a progressive picture were captured at the same time; the rows of an
 /// interlaced picture, as of television cameras, belong alternately to two fields, of which the first was captured earlier.
@@ -38,6 +41,8 @@ impl FieldOrder {
 pub struct Frame {
     /// The picture from the decoder. Its planes may be shared with other frames: do not write them.
     pub picture: Video,
+    /// The pictures of the frames before this one in the movie, as many as [`Decoder`](super::Decoder) was asked for.
+    pub earlier: Earlier,
     /// A copy of the picture's planes in memory that a device can upload from, if the decoder's thread packed them. Removed
     /// when the device is closed.
     pub packed: Mutex<Option<Arc<PackedPicture>>>,
@@ -61,6 +66,7 @@ impl Frame {
     pub(super) fn still(picture: Video, movie_ns: i64, duration_ns: i64) -> Self {
         Self {
             picture,
+            earlier: Earlier::default(),
             packed: Default::default(),
             pts_ns: movie_ns,
             movie_s: seconds(movie_ns),
@@ -101,6 +107,35 @@ impl Frame {
     /// Returns true if the picture may have pixels that are not opaque.
     pub fn has_alpha(&self) -> bool {
         has_alpha(&self.picture)
+    }
+
+    /// Returns the frame's RGBA picture and those of the frames before it, nearest first, one after another: `count` pictures in all,
+    /// of which the last one is repeated where there are no others.
+    ///
+    /// # Errors
+    /// If memory runs out, or a picture cannot be converted.
+    pub fn to_rgba(&self, count: usize) -> Result<Vec<u8>> {
+        let bytes = rgba_bytes((self.width(), self.height()));
+        let earlier = self.earlier.pictures.iter().map(Arc::as_ref);
+        let mut rgba = zeroed(bytes * count)?;
+        let mut converter = RgbaConverter::new();
+        let pictures = std::iter::once(&self.picture).chain(earlier);
+        let mut converted = 0;
+        for (to, picture) in rgba.chunks_exact_mut(bytes).zip(pictures) {
+            converter.convert(picture, to)?;
+            converted += bytes;
+        }
+        for at in (converted..rgba.len()).step_by(bytes) {
+            rgba.copy_within(at - bytes..at, at);
+        }
+        Ok(rgba)
+    }
+
+    /// Makes the picture of `before`, and those before it, the earlier pictures of this frame.
+    pub fn follow(&mut self, before: Self) {
+        let Self { picture, mut earlier, .. } = before;
+        earlier.pictures.insert(0, Arc::new(picture));
+        self.earlier = earlier;
     }
 
     /// Returns the size of the picture's planes in bytes, without the packed copy.
@@ -167,8 +202,17 @@ pub(super) fn share_picture(picture: &Video) -> Option<Video> {
 /// A picture with its position in the movie and the time until the next picture, in nanoseconds.
 pub(super) struct TimedPicture {
     pub video: Video,
+    /// The pictures before it; none until it is taken from its [`Pass`](super::pass::Pass).
+    pub earlier: Earlier,
     pub movie_ns: i64,
     pub duration_ns: i64,
+}
+
+impl TimedPicture {
+    /// Returns a picture that references the same planes; `None` when memory has run out.
+    pub(super) fn share(&self) -> Option<Self> {
+        Some(Self { video: share_picture(&self.video)?, earlier: self.earlier.clone(), ..*self })
+    }
 }
 
 /// Converts seconds to nanoseconds; NaN and negative times count as 0.

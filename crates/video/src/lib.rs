@@ -6,7 +6,7 @@
 //!   of `read_control` and the limits of `memory_budget`.
 //! - `demuxer` reads packets, and `source` decodes them.
 //! - `pass` computes the position of each picture in the movie (`timeline`), seeks (with `key_frames` where time stamps
-//!   jump), and caches pictures for steps back (`picture_cache`).
+//!   jump), caches pictures for steps back (`picture_cache`), and keeps the last ones for filters of several frames (`earlier`).
 //! - `worker` plays passes into [`queue`] on the decoder's thread and follows the requests in `control`. It packs the planes
 //!   into a device's [`Staging`](crate::color::Staging) memory if a device converts them.
 //! - `sound` reads the sound on a thread of its own.
@@ -31,6 +31,7 @@ pub mod declared_size;
 mod decoder;
 mod demuxer;
 mod dolby_vision;
+mod earlier;
 mod errors;
 mod formats;
 mod frame;
@@ -55,6 +56,7 @@ pub use clock::Clock;
 pub use container::Chapter;
 pub use control::Seek;
 pub use decoder::{Decoder, MovieInfo, OpenOptions};
+pub use earlier::Earlier;
 pub use frame::{FieldOrder, Frame};
 pub use languages::{Language, Languages};
 pub use orientation::Orientation;

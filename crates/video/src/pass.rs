@@ -7,6 +7,7 @@ use super::SECOND_NS;
 use super::container::Chapter;
 use super::declared_size::declared_bytes;
 use super::demuxer::FilePlace;
+use super::earlier::{Earlier, History};
 use super::errors::{DAMAGE_HINT, no_memory, undecoded_packets};
 use super::frame::{TimedPicture, seconds};
 use super::key_frames::KeyFrameIndex;
@@ -41,6 +42,10 @@ pub(super) struct Pass {
     start_timeline: Timeline,
     /// Pictures that were decoded and not returned yet: at most two.
     lookahead: VecDeque<TimedPicture>,
+    /// The pictures before those in `lookahead`, returned or discarded.
+    history: History,
+    /// The position at which decoding began, in nanoseconds of the movie: 0, or after a seek that of a key frame.
+    began_ns: i64,
     pub cache: PictureCache,
     /// The index of key frames: `None` until the file was scanned, `Some(None)` if its time stamps do not jump.
     key_frame_index: Option<Option<KeyFrameIndex>>,
@@ -60,6 +65,8 @@ impl Pass {
             start_timeline: timeline.clone(),
             timeline,
             lookahead: VecDeque::new(),
+            history: History::new(true),
+            began_ns: 0,
             cache: PictureCache::new(),
             key_frame_index: None,
             end_ns: 0,
@@ -150,7 +157,7 @@ impl Pass {
     /// # Errors
     /// As for [`Pass::seek`].
     pub(crate) fn seek_back(&mut self, at_ns: i64) -> Result<bool> {
-        if !self.cache.covers(at_ns) {
+        if !self.cache.covers(at_ns, self.source.read_control().earlier()) {
             return self.seek_exact(at_ns, true);
         }
         self.fill_lookahead(1);
@@ -165,15 +172,33 @@ impl Pass {
         }
     }
 
-    /// Seeks to a key frame, and decodes up to the picture shown at `at_ns`. If `cache` is true, the pictures before it are
-    /// cached. Returns as [`Pass::seek`] does.
+    /// Seeks to a key frame, and decodes up to the picture shown at `at_ns`, at least as many pictures before it as frames get.
+    /// If `cache` is true, the pictures before it are cached. Returns as [`Pass::seek`] does.
     fn seek_exact(&mut self, at_ns: i64, cache: bool) -> Result<bool> {
+        let earlier = self.source.read_control().earlier();
+        let count = i64::try_from(earlier).unwrap_or(i64::MAX);
+        let earlier_ns = self.source.frame_ns.saturating_mul(count);
+        let before = |ns: i64| ns.saturating_sub(earlier_ns).max(0);
+        let mut from_ns = before(at_ns);
+        loop {
+            let reached = self.decode_from(from_ns, at_ns, cache)?;
+            if self.history.reaches(earlier) || from_ns == 0 || self.source.is_interrupted() {
+                return Ok(reached);
+            }
+            // Pictures may be further apart than the frame rate says.
+            from_ns = before(from_ns.min(self.began_ns));
+        }
+    }
+
+    /// Seeks to a key frame at or before `from_ns`, and decodes up to the picture shown at `at_ns`, as [`Pass::seek_exact`] does.
+    fn decode_from(&mut self, from_ns: i64, at_ns: i64, cache: bool) -> Result<bool> {
         // The first attempt skips unreferenced pictures well before the target. If that skipped the target itself, the second
-        // attempt skips nothing.
+        // attempt skips nothing. Nor does one that needs the pictures before the target.
         let frame_ns = self.source.frame_ns;
         let margin_ns = frame_ns.saturating_mul(4);
-        for skip_unreferenced in [true, false] {
-            if !self.seek_key_frame(at_ns)? {
+        let attempts: &[bool] = if from_ns < at_ns { &[false] } else { &[true, false] };
+        for skip_unreferenced in attempts.iter().copied() {
+            if !self.seek_key_frame(from_ns)? {
                 return Ok(false);
             }
             // Where time stamps jump, an early time stamp does not show that a picture is before the target.
@@ -257,6 +282,7 @@ impl Pass {
             // The last picture is shown until the sound ends.
             None => current.duration_ns.max(self.movie_end_ns().saturating_sub(current.movie_ns)),
         };
+        current.earlier = self.history.advance(&current.video, self.source.read_control().earlier());
         Some(current)
     }
 
@@ -287,6 +313,7 @@ impl Pass {
         self.has_skips |= skip != Skip::Nothing;
         if skip != Skip::Nothing {
             self.cache.clear();
+            self.history = History::new(false);
         }
         self.source.set_skip(skip);
     }
@@ -364,7 +391,8 @@ impl Pass {
             let lead_ns = if movie_ns == 0 { self.timeline.lead_ns() } else { 0 };
             let duration_ns = duration_ns.saturating_add(lead_ns);
             self.end_ns = self.end_ns.max(movie_ns.saturating_add(duration_ns));
-            self.lookahead.push_back(TimedPicture { video, movie_ns, duration_ns });
+            let earlier = Earlier::default();
+            self.lookahead.push_back(TimedPicture { video, earlier, movie_ns, duration_ns });
         }
     }
 
@@ -388,6 +416,8 @@ impl Pass {
         self.lookahead.clear();
         self.cache.clear();
         self.fill_lookahead(1);
+        self.began_ns = self.peek().map_or(0, |first| first.movie_ns);
+        self.history = History::new(self.began_ns == 0 && self.peek().is_some());
         true
     }
 
@@ -398,7 +428,9 @@ impl Pass {
             self.fill_lookahead(2);
             match (self.lookahead.front(), self.lookahead.get(1)) {
                 (Some(_), Some(next)) if next.movie_ns <= at_ns => {
-                    if let Some(over) = self.take_lookahead() {
+                    // The first ones after a seek may lack the pictures before them.
+                    let earlier = self.source.read_control().earlier();
+                    if let Some(over) = self.take_lookahead().filter(|over| over.earlier.reaches(earlier)) {
                         self.cache.add(&over);
                     }
                 }

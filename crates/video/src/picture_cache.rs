@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::frame::{TimedPicture, picture_bytes, share_picture};
+use super::frame::{TimedPicture, picture_bytes};
 
 /// The maximum memory for cached pictures, in bytes. Cached pictures that are also in the frame queue count, too.
 const MAX_BYTES: usize = 512 << 20;
@@ -49,9 +49,11 @@ impl PictureCache {
         *self = Self::with_limit(self.max_bytes);
     }
 
-    /// Returns true if every picture from `at_ns` to the position of the pass is cached, or will be cached when it is decoded.
-    pub(crate) fn covers(&self, at_ns: i64) -> bool {
+    /// Returns true if every picture from `at_ns` to the position of the pass is cached with `earlier` pictures before it, or will
+    /// be cached when it is decoded.
+    pub(crate) fn covers(&self, at_ns: i64, earlier: usize) -> bool {
         self.from_ns.is_some_and(|from| from <= at_ns)
+            && self.pictures.iter().all(|picture| picture.earlier.reaches(earlier))
             && self.pictures.front().is_none_or(|first| first.movie_ns <= at_ns)
     }
 
@@ -82,8 +84,8 @@ impl PictureCache {
     pub(crate) fn next(&mut self) -> Option<TimedPicture> {
         while let Some(cached) = self.pictures.get(self.next) {
             self.next += 1;
-            if let Some(video) = share_picture(&cached.video) {
-                return Some(TimedPicture { video, ..*cached });
+            if let Some(shared) = cached.share() {
+                return Some(shared);
             }
         }
         None
@@ -94,13 +96,13 @@ impl PictureCache {
         if self.from_ns.is_none_or(|from| picture.movie_ns < from) {
             return;
         }
-        let Some(video) = share_picture(&picture.video) else {
+        let Some(shared) = picture.share() else {
             // The cached pictures must be consecutive.
             self.clear();
             return;
         };
-        self.bytes += picture_bytes(&video);
-        self.pictures.push_back(TimedPicture { video, ..*picture });
+        self.bytes += picture_bytes(&shared.video);
+        self.pictures.push_back(shared);
         while self.bytes > self.max_bytes
             && let Some(oldest) = self.pictures.pop_front()
         {

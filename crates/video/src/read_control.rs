@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ impl From<References> for OpenPolicy {
 /// Cancels opening, or the reading that follows it, from another thread.
 pub use base::jobs::Cancel;
 
-/// Cancellation and timeouts of one movie, shared by all that read it.
+/// Cancellation and timeouts of one movie, and the number of earlier pictures that its frames get; shared by all that read it.
 #[derive(Clone)]
 pub(super) struct ReadControl(Arc<State>);
 
@@ -72,6 +72,8 @@ struct State {
     current_seek: AtomicU64,
     /// True if the movie is invalid and is not read any further.
     is_abandoned: AtomicBool,
+    /// The number of earlier pictures that each frame gets.
+    earlier: AtomicUsize,
 }
 
 impl ReadControl {
@@ -95,7 +97,18 @@ impl ReadControl {
             newest_seek: AtomicU64::new(0),
             current_seek: AtomicU64::new(0),
             is_abandoned: AtomicBool::new(false),
+            earlier: AtomicUsize::new(0),
         }))
+    }
+
+    /// Returns the number of earlier pictures that each frame gets.
+    pub(crate) fn earlier(&self) -> usize {
+        self.0.earlier.load(Ordering::Relaxed)
+    }
+
+    /// Sets the number of earlier pictures that each frame gets from now on.
+    pub(crate) fn set_earlier(&self, count: usize) {
+        self.0.earlier.store(count, Ordering::Relaxed);
     }
 
     pub(crate) fn policy(&self) -> &OpenPolicy {

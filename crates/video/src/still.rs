@@ -11,17 +11,19 @@ use crate::color::RgbaConverter;
 use base::error::{Error, Result};
 use base::memory::{count_in_free_memory, picture_memory, rgba_bytes};
 
-/// Returns the frame that is shown at `at_s` seconds, and a warning about the file. If the movie ends before `at_s`,
-/// returns the last frame and a warning.
+/// Returns the frame that is shown at `at_s` seconds, with the pictures of `earlier` frames before it, and a warning about the
+/// file. If the movie ends before `at_s`, returns the last frame and a warning.
 ///
 /// # Errors
 /// As for [`Decoder::open`](super::Decoder::open).
 pub fn read_frame_at(
     path: &Path,
     at_s: f64,
+    earlier: usize,
     policy: impl Into<OpenPolicy>,
 ) -> Result<(Frame, Option<Error>)> {
     let read_control = ReadControl::new(policy, Cancel::default());
+    read_control.set_earlier(earlier);
     run_with_timeout(path, &read_control, move |path, read_control| {
         let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), read_control)?;
         let end_s = seconds(pass.movie_end_ns());
@@ -32,7 +34,8 @@ pub fn read_frame_at(
         });
         let remarks = || remarks_message(path, &picture_remarks(&pass.source, &picture.video));
         let warning = warning.or(alpha_warning).or_else(remarks);
-        Ok((Frame::still(picture.video, picture.movie_ns, picture.duration_ns), warning))
+        let still = Frame::still(picture.video, picture.movie_ns, picture.duration_ns);
+        Ok((Frame { earlier: picture.earlier, ..still }, warning))
     })
 }
 
@@ -92,7 +95,7 @@ pub fn read_frame_rgba_at(
     size: Option<(u32, u32)>,
     policy: impl Into<OpenPolicy>,
 ) -> Result<RgbaFrames> {
-    let (frame, warning) = read_frame_at(path, at_s, policy)?;
+    let (frame, warning) = read_frame_at(path, at_s, 0, policy)?;
     let (width, height) = size.unwrap_or((frame.width(), frame.height()));
     let mut rgba = picture_memory(width, height)?;
     RgbaConverter::new().convert_scaled(&frame.picture, (width, height), &mut rgba)?;

@@ -8,7 +8,8 @@ use std::time::Instant;
 use super::SECOND_NS;
 use super::canvas::Canvas;
 use super::control::{Control, Seek};
-use super::frame::{Frame, TimedPicture, seconds, share_picture};
+use super::earlier::{Earlier, History};
+use super::frame::{Frame, TimedPicture, seconds};
 use super::pass::Pass;
 use super::source::Skip;
 use base::error::{Error, Result};
@@ -90,8 +91,9 @@ impl Worker {
             }
             log::record(|| [Event::since("decode", began).with(format!("picture {}", self.number))]);
             self.keep_up(pass, self.base_ns.saturating_add(picture.movie_ns));
-            if !self.push(picture.video, picture.movie_ns, picture.duration_ns) {
-                return self.end_reason(picture.movie_ns);
+            let movie_ns = picture.movie_ns;
+            if !self.push(picture) {
+                return self.end_reason(movie_ns);
             }
             began = Instant::now();
         }
@@ -173,7 +175,13 @@ impl Worker {
         match seek {
             Seek::Exact(_) => pass.seek(seek.target_ns())?,
             Seek::Before(_) => pass.seek_back(seek.target_ns())?,
-            Seek::Keyframe(_) => pass.seek_key_frame(seek.target_ns())?,
+            Seek::Keyframe(_) => {
+                let found = pass.seek_key_frame(seek.target_ns())?;
+                let earlier = self.control.read_control.earlier();
+                let lacking = pass.peek().filter(|first| earlier > 0 && first.movie_ns > 0);
+                // The key frame alone has no pictures before it.
+                lacking.map(|first| first.movie_ns).map_or(Ok(found), |at_ns| pass.seek(at_ns))?
+            }
         };
         self.continue_after_queue(pass)
     }
@@ -227,9 +235,11 @@ impl Worker {
         loop {
             let mut end = PassEnd::MovieEnd(0);
             while let Some(picture) = pictures.get(index) {
+                let before = pictures[..index].iter().rev().take(self.control.read_control.earlier());
                 index += 1;
-                let Some(video) = share_picture(&picture.video) else { continue };
-                if !self.push(video, picture.movie_ns, picture.duration_ns) {
+                let Some(mut shared) = picture.share() else { continue };
+                shared.earlier = Earlier::all(&picture.video, before.map(|picture| &picture.video));
+                if !self.push(shared) {
                     end = self.end_reason(picture.movie_ns);
                     break;
                 }
@@ -258,13 +268,22 @@ impl Worker {
         let fps = i64::from(fps.max(1));
         let at_ns = |n: i64| n.saturating_mul(SECOND_NS) / fps;
         let number_at = |ns: i64| (ns.saturating_mul(fps).saturating_add(fps - 1) / SECOND_NS).max(0);
-        let mut next = 0;
+        let (mut next, mut painted, mut history) = (0, 0, History::new(true));
         self.control.sound.publish(self.base_ns, 0, 0, None);
         loop {
             // Late pictures are skipped.
             let behind_ns = self.control.queue.lateness_ns(self.base_ns.saturating_add(at_ns(next)));
             if behind_ns > LATE_NS {
                 next += number_at(behind_ns);
+            }
+            let earlier = self.control.read_control.earlier();
+            if next != painted || !history.reaches(earlier) {
+                history = History::new(next <= earlier as i64);
+                for number in next.saturating_sub(earlier as i64).max(0)..next {
+                    paint(number as u64, &mut canvas);
+                    let before = canvas.to_picture();
+                    before.into_iter().for_each(|before| drop(history.advance(&before, earlier)));
+                }
             }
             paint(next as u64, &mut canvas);
             let Some(video) = canvas.to_picture() else {
@@ -273,7 +292,10 @@ impl Worker {
                 self.wait_for_request(false, true);
                 return;
             };
-            if self.push(video, at_ns(next), at_ns(next + 1) - at_ns(next)) {
+            painted = next + 1;
+            let (movie_ns, duration_ns) = (at_ns(next), at_ns(next + 1) - at_ns(next));
+            let earlier = history.advance(&video, earlier);
+            if self.push(TimedPicture { video, earlier, movie_ns, duration_ns }) {
                 next += 1;
                 continue;
             }
@@ -304,13 +326,15 @@ impl Worker {
         if behind > tolerance_ns { end_ns.saturating_add(behind) } else { end_ns }
     }
 
-    /// Queues a picture that is due `movie_ns` after the beginning of the pass; returns `false` if the queue rejects it.
-    fn push(&mut self, picture: ffmpeg_next::frame::Video, movie_ns: i64, duration_ns: i64) -> bool {
+    /// Queues a picture that is due `movie_ns` after the beginning of the pass; returns false if the queue rejects it.
+    fn push(&mut self, picture: TimedPicture) -> bool {
+        let TimedPicture { video: picture, earlier, movie_ns, duration_ns } = picture;
         let pts_ns = self.base_ns.saturating_add(movie_ns);
         let staging = self.control.staging.lock().clone();
         let packed = staging.and_then(|staging| staging.try_pack(&picture)).map(Arc::new);
         let frame = Frame {
             picture,
+            earlier,
             packed: Mutex::new(packed),
             pts_ns,
             movie_s: seconds(movie_ns),
@@ -331,8 +355,19 @@ impl Worker {
         queued
     }
 
-    /// Starts to skip frames if the frame for `pts_ns` is late, and decodes every frame again once frames are on time.
+    /// Starts to skip frames if the frame for `pts_ns` is late, and decodes every frame again once frames are on time. Skips none
+    /// if later frames need their pictures.
     fn keep_up(&self, pass: &mut Pass, pts_ns: i64) {
+        if self.control.read_control.earlier() > 0 {
+            let skips = pass.source.skip != Skip::Nothing;
+            if let Some(next_ns) = pass.peek().filter(|_| skips).map(|next| next.movie_ns) {
+                pass.set_skip(Skip::Nothing);
+                // Without it, pictures are missing until the next seek.
+                let _ = pass.seek(next_ns);
+            }
+            self.control.queue.set_catching_up(false);
+            return;
+        }
         let behind = self.control.queue.lateness_ns(pts_ns);
         // Only the frame that was pushed last is in the queue, so the player is waiting for frames.
         let starved = self.control.queue.frame_count() <= 1;

@@ -86,10 +86,10 @@ fn a_movie_begins_with_its_sound() {
         // The first picture stands until the second one, by the same clock.
         for (at_ms, index) in [(0, 0), (1000, 0), (positions[1] - 5, 0), (positions[2] + 5, 2), (3990, 49)] {
             let at_s = at_ms as f64 / 1000.0;
-            let (frame, warning) = read_frame_at(&path, at_s, References::Refused).unwrap();
+            let (frame, warning) = read_frame_at(&path, at_s, 0, References::Refused).unwrap();
             assert_eq!((index_in(&frame.picture), warning), (index, None), "{told}: {at_s}");
         }
-        let (frame, warning) = read_frame_at(&path, 99.0, References::Refused).unwrap();
+        let (frame, warning) = read_frame_at(&path, 99.0, 0, References::Refused).unwrap();
         let why = warning.expect("it ends before").to_string();
         assert!(index_in(&frame.picture) == 49 && why.contains("ends at 4.0"), "{told}: {why}");
         // A seek before the pictures shows the first one.

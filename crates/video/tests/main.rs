@@ -2,6 +2,7 @@
 
 mod colors;
 mod durations;
+mod earlier;
 mod media;
 mod properties;
 mod seek;

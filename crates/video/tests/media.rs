@@ -21,7 +21,7 @@ fn fails(path: &Path) -> Error {
         Ok(_) => panic!("{} plays", path.display()),
         Err(error) => {
             assert!(!error.what.is_empty() && !error.why.is_empty(), "{error}");
-            assert!(read_frame_at(path, 0.0, References::Refused).is_err());
+            assert!(read_frame_at(path, 0.0, 0, References::Refused).is_err());
             assert!(read_frames_rgba(path, 1, None, References::Refused).is_err());
             error
         }
@@ -79,7 +79,7 @@ fn stamps_may_start_anywhere() {
         let frames = take(&decoder, 100);
         assert_eq!(stamps_ms(&frames), steady(20), "{name}");
         assert_eq!(frames[3].movie_s, frames[3].pts_ns as f64 / 1e9, "{name}");
-        let (frame, warning) = read_frame_at(&path, 0.5, References::Refused).expect("a frame");
+        let (frame, warning) = read_frame_at(&path, 0.5, 0, References::Refused).expect("a frame");
         assert_eq!((index_in(&frame.picture), warning), (12, None), "{name}");
     }
 }
@@ -146,7 +146,8 @@ fn starts_at_the_frame_shown_at_that_time() {
                 assert_eq!(indices(&frames), expected, "{name} from {start_s}, {b_frames} B");
                 assert_eq!(stamps_ms(&frames)[0], index as i64 * 40, "{name} from {start_s}");
                 assert!(frames.windows(2).all(|w| w[0].pts_ns < w[1].pts_ns), "{name} from {start_s}");
-                let (frame, warning) = read_frame_at(&path, start_s, References::Refused).expect("a frame");
+                let (frame, warning) =
+                    read_frame_at(&path, start_s, 0, References::Refused).expect("a frame");
                 assert_eq!((index_in(&frame.picture), warning), (index, None), "{name} at {start_s}");
             }
         }
@@ -160,7 +161,7 @@ fn a_start_after_the_end_causes_a_warning() {
     let decoder = open(&path, OpenOptions { start_s: 99.0, ..once() });
     assert_eq!(indices(&take(&decoder, 100)), (0..20).collect::<Vec<_>>());
     assert!(decoder.warning().is_some_and(|w| w.what.contains("99")));
-    let (frame, warning) = read_frame_at(&path, 99.0, References::Refused).expect("the last frame");
+    let (frame, warning) = read_frame_at(&path, 99.0, 0, References::Refused).expect("the last frame");
     assert_eq!(index_in(&frame.picture), 19);
     assert!(warning.is_some_and(|w| w.what.contains("99")));
 }
@@ -579,7 +580,7 @@ fn columns_cut_off_on_the_left_are_not_shown() {
     let luma = |x: usize, y: usize| (16 + 3 * x + y % 3) as u8;
     for (left, right, top, bottom) in [(0, 0, 0, 0), (1, 0, 0, 0), (3, 2, 1, 0), (2, 1, 2, 3)] {
         let path = folder.with("crop.h264", plain_h264(luma, [left, right, top, bottom]));
-        let (frame, _) = read_frame_at(&path, 0.0, References::Refused).expect("a frame");
+        let (frame, _) = read_frame_at(&path, 0.0, 0, References::Refused).expect("a frame");
         let (width, height) = (64 - 2 * (left + right), 48 - 2 * (top + bottom));
         assert_eq!((frame.width() as usize, frame.height() as usize), (width, height));
         // The planes, the rows that every way of converting reads, and swscale's.

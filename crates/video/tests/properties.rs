@@ -13,7 +13,7 @@ use crate::{once, open, take};
 /// Returns the remarks about a movie, and checks that they are a warning without a window.
 fn remarks(path: &Path) -> String {
     let remarks = open(path, once()).info().remarks.clone();
-    let (_, warning) = read_frame_at(path, 0.0, References::Refused).expect("a frame");
+    let (_, warning) = read_frame_at(path, 0.0, 0, References::Refused).expect("a frame");
     let frames = read_frames_rgba(path, 2, None, References::Refused).expect("frames");
     assert_eq!((warning.is_some(), &frames.warning), (!remarks.is_empty(), &warning), "{}", path.display());
     // A sentence begins with a capital letter.
@@ -108,7 +108,7 @@ fn packets_that_are_flagged_but_decoded_are_no_damage() {
         assert!(note.as_ref().is_some_and(|note| note.contains("marked as damaged")), "{b_frames}: {note:?}");
         assert!(decoder.info().remarks.is_empty(), "{b_frames}");
         // Nor is it a warning without a window.
-        let (_, warning) = read_frame_at(&joined, 3.0, References::Refused).expect("a frame");
+        let (_, warning) = read_frame_at(&joined, 3.0, 0, References::Refused).expect("a frame");
         assert_eq!(warning, None, "{b_frames}");
         let (_, decoder) = play(&folder.movie("whole.ts", &movie));
         assert_eq!((decoder.warning(), decoder.note()), (None, None), "{b_frames}");

@@ -61,7 +61,7 @@ fn seeks_work_where_time_stamps_jump() {
             for expected in played.iter().rev() {
                 let what = format!("at {}, {b_frames} B, {first_ms} and {second_ms}", expected.movie_s);
                 let (frame, _) =
-                    read_frame_at(&path, expected.movie_s + 1e-3, References::Refused).expect("a frame");
+                    read_frame_at(&path, expected.movie_s + 1e-3, 0, References::Refused).expect("a frame");
                 let index = index_in(&expected.picture);
                 assert_eq!((frame.pts_ns, index_in(&frame.picture)), (expected.pts_ns, index), "{what}");
                 let sought = seek(&decoder, Seek::Exact(expected.movie_s + 1e-3));
@@ -88,7 +88,8 @@ fn seeks_work_with_variable_frame_rates() {
                 for at_ms in [at_ms, (at_ms + next_ms) / 2, next_ms - 1] {
                     // MP4's stamps are not whole milliseconds.
                     let at_s = at_ms as f64 / 1e3 + 0.0005;
-                    let (frame, warning) = read_frame_at(&path, at_s, References::Refused).expect("a frame");
+                    let (frame, warning) =
+                        read_frame_at(&path, at_s, 0, References::Refused).expect("a frame");
                     let what = format!("{name} at {at_s}, gop {gop}, {b_frames} B");
                     assert_eq!((index_in(&frame.picture), warning), (index, None), "{what}");
                     let decoder = open(&path, OpenOptions { start_s: at_s, ..once() });

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::*;
-use base::memory::{picture_memory, rgba_bytes, zeroed};
+use base::memory::zeroed;
 use base::timing::log::{self, Event};
 use box_filter::Settings;
 use box_filter::color_kernels::{Conversion, ConvertProgram, Converter};
@@ -15,7 +15,6 @@ use box_filter::planar::planar_quick;
 use box_filter::trial::{Case, LaunchMode, Source, Target, TrialReport, Trials};
 use opencl::program::CompiledProgram;
 use video::Frame;
-use video::color::RgbaConverter;
 use video::color::planes::pack;
 
 /// A request to validate the kernels of one version of the edited kernels, and to build those that may run.
@@ -173,20 +172,17 @@ impl Validator<'_> {
     /// ones, which need no trial.
     fn try_frame(&mut self, of: &TrialCase) -> Result<Option<TrialReport>> {
         let TrialCase { variant: id, size, settings, layout, .. } = *of;
-        let picture = &self.request.frame.picture;
+        let frame = &self.request.frame;
         let target = Target::Variant { id, layout, to_image: self.to_texture };
         let case = |src| Case { src, size, settings, launch: LaunchMode::Extremes };
         if let Some(layout) = layout {
             let mut block = zeroed(layout.bytes())?;
-            pack(picture, &layout, &mut block)?;
+            pack(&frame.picture, &layout, &mut block)?;
             return self.trials.run(self.cl, target, &case(Source::Bytes(&block)));
         }
-        let rgba = || {
-            let mut src = picture_memory(size.0, size.1)?;
-            RgbaConverter::new().convert(picture, &mut src)?;
-            Ok(Cow::Owned(src))
-        };
-        self.trials.run(self.cl, target, &case(Source::Later(rgba_bytes(size), &rgba)))
+        let rgba = || frame.to_rgba(id.frames()).map(Cow::Owned);
+        let [bytes, _] = id.extent(size, settings).bytes();
+        self.trials.run(self.cl, target, &case(Source::Later(bytes, &rgba)))
     }
 
     fn log(&self, began: Instant, of: &str) {

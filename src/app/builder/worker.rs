@@ -27,8 +27,8 @@ fn tiny_case(src: &[u8]) -> Case<'_> {
     Case { src: Source::Bytes(src), size: TINY_SIZE, settings: 1.into(), launch: LaunchMode::Bands }
 }
 
-/// Runs a trial of a variant's edited kernels in the child process on a picture of random bytes, which is filtered in bands of
-/// rows.
+/// Runs a trial of a variant's edited kernels in the child process on a picture of random bytes, or on a different one for each
+/// frame that the variant reads. The picture is filtered in bands of rows.
 fn try_case(
     trials: &mut Trials,
     cl: &ClContext,
@@ -36,7 +36,8 @@ fn try_case(
     to_image: bool,
 ) -> Result<Option<TrialReport>> {
     let TrialCase { variant: id, size, settings, layout, .. } = *case;
-    let src = bytes(layout.map_or(rgba_bytes(size), |layout| layout.bytes()));
+    let rgba = id.extent(size, settings).bytes()[0];
+    let src = bytes(layout.map_or(rgba, |layout| layout.bytes()));
     trials.run(cl, Target::Variant { id, layout, to_image }, &Case { size, settings, ..tiny_case(&src) })
 }
 

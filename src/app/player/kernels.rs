@@ -129,6 +129,13 @@ impl Versions {
         self.version(*self.running.get(&subject)?)
     }
 
+    /// Returns true if this version is the first one with a file that is not built in: the files of a filter's folder are no edits as
+    /// they were opened.
+    fn is_first_with(&self, file: &str, number: u64) -> bool {
+        let first = self.kept.iter().find(|kept| kept.sources.has(file));
+        Sources::default().text(file).is_err() && first.is_some_and(|kept| kept.row.number == number)
+    }
+
     /// Returns true if this version is in use: it is the current one or the one whose validation was requested last, or its
     /// kernels run.
     fn is_used(&self, number: u64) -> bool {

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     let movie = match conversions {
         Selection::None => None,
         Selection::All | Selection::Input => {
-            let (frame, _) = video::read_frame_at(&file, 0.0, args.references.get())?;
+            let (frame, _) = video::read_frame_at(&file, 0.0, 0, args.references.get())?;
             yuv_to_rgba::Input::of(&frame.picture, size)
         }
     };

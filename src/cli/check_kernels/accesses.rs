@@ -63,7 +63,7 @@ pub(super) fn run_on_one_pixel(cl: &ClContext, built: &BuiltVariant) -> Result<(
         let [input, output] =
             [Picture::alloc(cl, Storage::Buffer, 1, 1)?, Picture::alloc(cl, Storage::Buffer, 1, 1)?];
         // The radius is small, since each access is reported.
-        let plan = built.plan([&input, &output], &mut Scratch::new(cl), Extent::rgba(SIZE, 1))?;
+        let plan = built.plan((&[&input], &output), &mut Scratch::new(cl), Extent::rgba(SIZE, 1))?;
         plan.enqueue_all(&cl.queue)?;
         cl.queue.finish().map_err(|e| opencl::cl::failed("The kernels could not run.", &e))?;
     }

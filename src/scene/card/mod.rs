@@ -58,17 +58,26 @@ impl Card {
     }
 }
 
-/// Returns the test card's frame at the time `at_s` in seconds, with these lines of text. The frame does not contain the cube,
-/// which is drawn over the filtered picture.
+/// Returns the test card's frame at the time `at_s` in seconds, with these lines of text, and the pictures of `earlier` frames before
+/// it. The frame does not contain the cube, which is drawn over the filtered picture.
 ///
 /// # Errors
 /// If there is not enough memory.
-pub(crate) fn frame_at(at_s: f64, lines: &[String]) -> Result<Frame> {
+pub(crate) fn frame_at(at_s: f64, lines: &[String], earlier: usize) -> Result<Frame> {
     let (width, height) = SIZES[INITIAL_SIZE];
     let mut canvas = Canvas::new(width, height);
     let number = (at_s.max(0.0) * f64::from(FRAME_RATE)) as u64;
-    Painter::new(width, height).paint(number, lines, &mut canvas);
-    canvas.to_frame()
+    let painter = Painter::new(width, height);
+    let mut paint = |number| {
+        painter.paint(number, lines, &mut canvas);
+        canvas.to_frame()
+    };
+    let first = number.saturating_sub(earlier as u64);
+    (first + 1..=number).try_fold(paint(first)?, |before, number| {
+        let mut frame = paint(number)?;
+        frame.follow(before);
+        Ok(frame)
+    })
 }
 
 /// Returns the lines of text for the card: variant and settings, measured times, and size of the picture on the screen.

@@ -35,7 +35,7 @@ pub(crate) static GPU_ARGUMENTS: [Argument; 17] = arguments([Number, Number]);
 /// Returns the arguments of a kernel: those that both kernels have, and two of its own.
 const fn arguments([first, second]: [Argument; 2]) -> [Argument; 17] {
     let mut all = [Number; 17];
-    (all[0], all[1], all[15], all[16]) = (Source, Destination, first, second);
+    (all[0], all[1], all[15], all[16]) = (Source(0), Destination, first, second);
     all
 }
 

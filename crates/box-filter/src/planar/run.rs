@@ -2,7 +2,7 @@
 
 use crate::BuiltVariant;
 use crate::config::Extent;
-use crate::run::{CheckBuffers, Checker};
+use crate::run::Checker;
 use base::error::Result;
 use base::memory::zeroed;
 use base::verify::MismatchReport;
@@ -77,5 +77,5 @@ pub fn check(
     let ends = cuts.iter().copied().chain([whole.height]);
     let bands: Vec<_> = starts.zip(ends).map(|(start, end)| start..end).collect();
     let checker = Checker::new(cl, filter, whole)?;
-    checker.check_with(&mut CheckBuffers::new(&block, want)?, want, |_| bands.clone())
+    checker.check_with(&mut checker.buffers(&block, want)?, want, |_| bands.clone())
 }

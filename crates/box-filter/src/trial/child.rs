@@ -6,11 +6,12 @@ use crate::color_kernels::{
     Conversion, ConvertCommand, Converter, CorrectCommand, Corrector, KernelCache, storages,
 };
 use crate::config::Extent;
+use crate::guarded::GuardedInput;
 use crate::pictures::Pattern;
 use crate::planar::run::{self, FilteredPlanes};
 use crate::planar::{planar_reference, suite};
 use crate::reference::quick;
-use crate::run::{Bands, CheckBuffers, Checker};
+use crate::run::{Bands, Checker};
 use crate::{BuiltVariant, Scratch, VariantId, filter_once};
 use base::error::{Error, Result};
 use base::memory::{picture_memory, zeroed};
@@ -124,12 +125,11 @@ impl Trial<'_> {
     fn check_variant(&self, built: &BuiltVariant, src: &[u8]) -> Result<(Option<MismatchReport>, Vec<u8>)> {
         let Self { cl, task, talk } = self;
         let (width, height) = task.size;
-        let whole = Extent::rgba(task.size, task.settings);
+        let whole = built.id().extent(task.size, task.settings);
         talk.step("time");
-        let input = Picture::alloc(cl, built.input, width, height)?;
-        let output = Picture::alloc(cl, built.output, width, height)?;
+        let (input, output) = GuardedInput::with_output(cl, [built.input, built.output], &whole, 0)?;
         input.write(&cl.queue, src)?;
-        let plan = built.plan([&input, &output], &mut Scratch::new(cl), whole)?;
+        let plan = built.plan((&input.pictures(), &output.picture), &mut Scratch::new(cl), whole)?;
         let ms = plan.predict_above(&cl.queue, 0.0)?;
         // The timeout of a step does not include the reference.
         talk.step(START);
@@ -173,7 +173,7 @@ impl Trial<'_> {
                 }
             }
             let mut got = picture_memory(width, height)?;
-            output.read(&cl.queue, &mut got)?;
+            output.picture.read(&cl.queue, &mut got)?;
             report = compare(&got);
         }
         Ok((report, picture))
@@ -189,7 +189,7 @@ impl Trial<'_> {
         let Self { cl, task, talk } = self;
         talk.step("time");
         let (size, settings) = (task.size, task.settings);
-        let whole = Extent::rgba(size, settings);
+        let whole = built.id().extent(size, settings);
         let checker = Checker::new(cl, built, whole)?;
         let ms = checker.plan.predict_above(&cl.queue, SHORT_MS)?;
         // The timeout of a step does not include the reference.
@@ -197,13 +197,13 @@ impl Trial<'_> {
         let Expected { src, want, extremes } = expected()?;
         // Without a reference, the output in bands is compared with that of one launch.
         let want = want.map_or_else(|| filter_once(cl, built, &src, whole), Ok)?;
-        let mut buffers = CheckBuffers::new(&src, &want)?;
+        let mut buffers = checker.buffers(&src, &want)?;
         self.step("check", ms);
         let report = checker.check_with(&mut buffers, &want, |step| Bands::Steps.ranges(size.1, step))?;
         if report.is_some() {
             return Ok(report);
         }
-        let small = Extent { tuned_for: size, ..Extent::rgba(EXTREME_SIZE, settings) };
+        let small = Extent { tuned_for: size, ..built.id().extent(EXTREME_SIZE, settings) };
         let checker = Checker::new(cl, built, small)?;
         for (pattern, src, want) in extremes {
             self.step("small", ms);
@@ -246,7 +246,7 @@ impl Trial<'_> {
         let filtered = layout.filtered();
         let to = Picture::block(cl, &cl.queue, &zeroed(filtered.bytes())?)?;
         let from = Picture::block(cl, &cl.queue, block)?;
-        let plan = filter.plan([&from, &to], &mut Scratch::new(cl), whole)?;
+        let plan = filter.plan((&[&from], &to), &mut Scratch::new(cl), whole)?;
         talk.step("whole");
         plan.enqueue_all(&cl.queue)?;
         let picture = self.run_conversion(Conversion { layout: filtered, storage }, to)?;
@@ -301,10 +301,10 @@ struct Expected {
 impl Expected {
     /// Computes the reference's outputs for a task whose picture is `src`.
     fn of(cl: &ClContext, task: &Task, id: VariantId, src: Vec<u8>) -> Result<Self> {
-        let expected = |src: &[u8], size| reference(cl, id, src, Extent::rgba(size, task.settings));
+        let expected = |src: &[u8], size| reference(cl, id, src, id.extent(size, task.settings));
         let want = expected(&src, task.size)?;
         let extreme = |pattern: Pattern| {
-            let src = pattern.picture(EXTREME_SIZE, task.settings.first());
+            let src = pattern.input(&id.extent(EXTREME_SIZE, task.settings));
             let want = expected(&src, EXTREME_SIZE)?;
             Ok((pattern, src, want))
         };

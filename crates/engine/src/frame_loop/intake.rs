@@ -49,11 +49,13 @@ pub struct Intake {
     /// A counter that is incremented with each change of the movie and each seek. Frames of an earlier generation are not shown
     /// any more.
     pub(super) generation: u64,
+    /// The generation that began with a seek for the pictures of earlier frames, and their number; `None` if there was none.
+    pub(super) sought_earlier: Option<(u64, usize)>,
 }
 
 impl Intake {
     pub(super) fn new(decoder: Decoder) -> Self {
-        Self { decoder, returned: VecDeque::new(), dropped: 0, generation: 0 }
+        Self { decoder, returned: VecDeque::new(), dropped: 0, generation: 0, sought_earlier: None }
     }
 
     /// Returns true if the frame is of the current movie and was taken since the last seek.

@@ -12,7 +12,7 @@ use super::schedule::Schedule;
 use super::wipe::{SecondFilter, must_take_turns};
 use box_filter::VariantId;
 use stats::{Request, Stage, Stages};
-use video::Frame;
+use video::{Frame, Seek};
 
 /// The maximum number of frames between the decoder and the screen.
 const MAX_AHEAD: usize = 2;
@@ -21,6 +21,8 @@ impl FrameLoop {
     /// Submits one frame if one is due and there is room for it. Returns true if another frame may be submitted at once.
     pub(super) fn submit(&mut self) -> bool {
         self.intake.decoder.set_staging(self.filters.workers.staging().cloned());
+        let chosen = [Some(self.choice.filter().0), self.wipe.second().map(|second| second.filter.0)];
+        self.intake.decoder.set_earlier(earlier_frames(chosen));
         // Before frames are dropped as late.
         self.update();
         if self.filters.workers.is_holding() {
@@ -51,6 +53,9 @@ impl FrameLoop {
         };
         let Some((frame, replaces_shown)) = taken else { return false };
         let second = self.wipe.request(&self.choice, self.filters.workers.status());
+        if self.seek_for_earlier(&frame, [Some(request.variant), second.map(|second| second.variant)]) {
+            return false;
+        }
         let mut stages = Stages::default();
         stages.record(Stage::Take, began);
         let dropped_before = if replaces_shown { 0 } else { std::mem::take(&mut self.intake.dropped) };
@@ -67,6 +72,21 @@ impl FrameLoop {
         self.filters.submit(Flight { origin, first, second });
         self.handle_filter_events();
         true
+    }
+
+    /// Seeks to `frame` if it lacks pictures of earlier frames that these variants read, because it was decoded before they were
+    /// chosen. Returns true if the frame will come again, with these pictures.
+    fn seek_for_earlier(&mut self, frame: &Frame, variants: [Option<VariantId>; 2]) -> bool {
+        let earlier = earlier_frames(variants);
+        let sought = (self.intake.generation, earlier);
+        // A picture that cannot be decoded would be sought forever.
+        if frame.earlier.reaches(earlier) || self.intake.sought_earlier == Some(sought) {
+            return false;
+        }
+        self.intake.decoder.set_earlier(earlier);
+        let has_sought = self.seek(Seek::Exact(frame.movie_s));
+        self.intake.sought_earlier = Some((self.intake.generation, earlier));
+        has_sought
     }
 
     /// Returns the frame on the screen if it stays there and should be filtered again: the request `wanted` differs from the
@@ -195,6 +215,11 @@ impl FrameLoop {
         let frames = frames.chain(in_filters).chain(&self.filters.flights.comparing).chain(returned);
         frames.for_each(|frame| drop(frame.packed.lock().take()));
     }
+}
+
+/// Returns the number of earlier frames that these variants read, besides the one to filter.
+fn earlier_frames(variants: [Option<VariantId>; 2]) -> usize {
+    variants.into_iter().flatten().map(VariantId::frames).max().unwrap_or(1) - 1
 }
 
 /// Returns true if a filtered frame should be filtered again instead of being shown: programs that made its picture have been replaced, and

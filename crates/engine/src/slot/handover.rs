@@ -25,6 +25,15 @@ impl Slot {
         self.picture(cl, SOURCE, storage)
     }
 
+    /// Drops the plans if an input of an earlier frame is in another kind of memory than `storage`, because its memory object is an
+    /// argument of theirs and must be replaced.
+    pub(crate) fn require_earlier_in(&mut self, storage: Storage) {
+        let sources = self.earlier.iter().filter_map(|earlier| earlier.device.pictures[SOURCE].as_ref());
+        if sources.into_iter().any(|source| source.storage() != storage) {
+            self.device.plans = Plans::default();
+        }
+    }
+
     /// Returns the memory object of the input or the output, or creates one: on a CPU device in the slot's host memory, else in the
     /// device's memory.
     fn picture(&mut self, cl: &ClContext, side: usize, storage: Storage) -> Result<Picture> {
@@ -115,12 +124,16 @@ impl Slot {
         }
     }
 
-    /// Hands the loaded picture to the device: enqueues the upload on `queue`, or on a CPU device the unmapping. Returns the event of the
-    /// last such command; `None` if there is nothing to do. Never waits.
+    /// Hands the loaded picture, and those of earlier frames, to the device: enqueues the uploads on `queue`, or on a CPU device the
+    /// unmapping. Returns the event of the last such command for each picture; none if there is nothing to do. Never waits.
     ///
     /// # Errors
     /// If a command cannot be enqueued.
-    pub fn to_device(&mut self, cl: &ClContext, queue: &Queue) -> Result<Option<Event>> {
+    pub fn to_device(&mut self, cl: &ClContext, queue: &Queue) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        for earlier in &mut self.earlier {
+            events.extend(earlier.to_device(cl, queue)?);
+        }
         let starts = self.host_addresses();
         let device = &mut self.device;
         device.handed_over = true;
@@ -144,7 +157,8 @@ impl Slot {
                 }
             }
         }
-        Ok(event)
+        events.extend(event);
+        Ok(events)
     }
 
     /// Returns the slot's memory to the host after the commands enqueued so far. Enqueues the release of the texture if
@@ -154,22 +168,11 @@ impl Slot {
     /// # Errors
     /// If a command cannot be enqueued.
     pub fn to_host(&mut self, cl: &ClContext, to_texture: bool) -> Result<Event> {
+        let mut event = self.map(cl)?;
         let starts = self.host_addresses();
         let device = &mut self.device;
-        let mut event = None;
-        if let Some(planes) = self.planes.as_mut().filter(|_| self.loaded == SlotContent::Planes) {
-            event = planes.to_host(cl)?;
-        }
-        if cl.uses_host_memory() {
-            for (side, flags) in [(SOURCE, ffi::CL_MAP_WRITE | ffi::CL_MAP_READ), (TARGET, ffi::CL_MAP_READ)]
-            {
-                if let (Some(picture), Some(start)) = (&device.pictures[side], starts[side]) {
-                    event = Some(enqueue_map(cl, picture, flags, start)?);
-                    device.mapped[side] = true;
-                }
-            }
-        } else if let (false, Some(target), Some(output)) =
-            (to_texture, &device.pictures[TARGET], starts[TARGET])
+        if let (false, false, Some(target), Some(output)) =
+            (cl.uses_host_memory(), to_texture, &device.pictures[TARGET], starts[TARGET])
         {
             // SAFETY: the memory has room for the whole picture, and `show` does not use it until `note_back_on_host`.
             let read = unsafe { target.enqueue_read(&cl.queue, output.as_ptr()) };
@@ -182,9 +185,33 @@ impl Slot {
         event.ok_or_else(no_picture_error)
     }
 
+    /// Enqueues the mapping of memory that a CPU device uses in place, also that of earlier frames, and returns the last event;
+    /// `None` if there is nothing to do.
+    fn map(&mut self, cl: &ClContext) -> Result<Option<Event>> {
+        let mut event = None;
+        for earlier in &mut self.earlier {
+            event = earlier.map(cl)?.or(event);
+        }
+        if let Some(planes) = self.planes.as_mut().filter(|_| self.loaded == SlotContent::Planes) {
+            event = planes.to_host(cl)?.or(event);
+        }
+        let starts = self.host_addresses();
+        let device = &mut self.device;
+        for (side, flags) in [(SOURCE, ffi::CL_MAP_WRITE | ffi::CL_MAP_READ), (TARGET, ffi::CL_MAP_READ)] {
+            if let (true, Some(picture), Some(start)) =
+                (cl.uses_host_memory(), &device.pictures[side], starts[side])
+            {
+                event = Some(enqueue_map(cl, picture, flags, start)?);
+                device.mapped[side] = true;
+            }
+        }
+        Ok(event)
+    }
+
     /// Records that the event of [`Slot::to_host`] is complete: the host and OpenGL may use the slot's memory again.
     pub fn note_back_on_host(&mut self) {
         self.device.handed_over = false;
+        self.earlier.iter_mut().for_each(Self::note_back_on_host);
         if let Some(planes) = &mut self.planes {
             planes.note_back_on_host();
         }

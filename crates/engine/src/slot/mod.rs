@@ -23,6 +23,7 @@ use std::sync::Arc;
 use ffmpeg_next::frame::Video;
 
 use super::surface::Surface;
+use crate::plans::Plans;
 use base::error::{Error, Result};
 use base::memory::rgba_bytes;
 use box_filter::color_kernels::PlaneBlock;
@@ -62,6 +63,9 @@ pub struct Slot {
     /// for the next one.
     pub(super) host_picture: Option<Vec<u8>>,
     pub(super) loaded: SlotContent,
+    /// The inputs of a filter of several frames, besides the picture itself: those of the frames before, nearest first. Plans in
+    /// `device` have their memory objects as arguments.
+    pub(super) earlier: Vec<Slot>,
     /// The kind of memory in which the current picture is.
     pub(super) result: ResultIn,
     /// The texture. It is the last field, because OpenCL's memory object of it must be dropped before.
@@ -145,6 +149,7 @@ impl Slot {
         Self {
             device: std::mem::take(&mut self.device),
             planes: self.planes.take(),
+            earlier: std::mem::take(&mut self.earlier),
             input,
             output: self.output.take(),
             ..Self::default()
@@ -177,6 +182,23 @@ impl Slot {
     /// Returns the texture that holds the picture after [`Slot::show`]; `None` if the picture goes into host memory.
     pub fn texture(&self) -> Option<glow::Texture> {
         self.surface.as_ref().map(|surface| surface.texture)
+    }
+
+    /// Sets the number of earlier frames whose pictures are loaded besides the picture itself.
+    pub(super) fn set_earlier(&mut self, count: usize) {
+        if count != self.earlier.len() {
+            self.device.plans = Plans::default();
+            let (width, height) = self.size;
+            self.earlier.resize_with(count, || Self::in_memory(width, height));
+        }
+    }
+
+    /// Returns the slot with the picture so many frames before this one; itself for 0.
+    pub(super) fn frames_back(&mut self, back: usize) -> &mut Self {
+        match back.checked_sub(1).filter(|at| *at < self.earlier.len()) {
+            Some(at) => &mut self.earlier[at],
+            None => self,
+        }
     }
 
     /// Returns the memory of the unfiltered picture, tightly packed RGBA8, for the host's converter to write.

@@ -20,7 +20,7 @@ use base::memory::{rgba_bytes, zeroed};
 use base::threads::all_threads;
 use base::timing::ms_since;
 use base::verify::{self, Checked};
-use box_filter::guarded::GuardedPicture;
+use box_filter::guarded::{GuardedInput, GuardedPicture};
 use box_filter::native::{Input, Lanes, Threads};
 use box_filter::pictures::Pattern;
 use box_filter::planar::{Samples, planar_quick, planes_of, suite};
@@ -175,7 +175,7 @@ impl Case {
 
     /// Returns the extent of the whole picture.
     fn whole(&self) -> Extent {
-        let rgba = || Extent::rgba(self.size, self.settings);
+        let rgba = || VariantId::initial().extent(self.size, self.settings);
         self.layout().map_or_else(rgba, |layout| Extent::planes(layout, self.settings))
     }
 
@@ -214,7 +214,7 @@ pub struct Buffers {
 /// Memory on the device for the input and the output of a case, with the plans that use it.
 struct DeviceBuffers {
     cl: ClContext,
-    from: GuardedPicture,
+    from: GuardedInput,
     to: GuardedPicture,
     scratch: Scratch,
     /// The plans created so far, each with the number of its variant ([`BuiltVariant::number`]).
@@ -230,7 +230,7 @@ impl DeviceBuffers {
             Kind::FromImage => [Storage::Image, Storage::Buffer],
             _ => [Storage::Buffer, Storage::Buffer],
         };
-        let [from, to] = GuardedPicture::both(cl, storages, &case.whole(), guard)?;
+        let (from, to) = GuardedInput::with_output(cl, storages, &case.whole(), guard)?;
         Ok(Self { cl: cl.clone(), from, to, scratch: Scratch::new(cl), plans: Vec::new() })
     }
 
@@ -241,7 +241,7 @@ impl DeviceBuffers {
         let at = match at {
             Some(at) => at,
             None => {
-                let plan = variant.plan([&from.picture, &to.picture], scratch, case.whole())?;
+                let plan = variant.plan((&from.pictures(), &to.picture), scratch, case.whole())?;
                 plans.push((variant.number, plan));
                 plans.len() - 1
             }
@@ -267,7 +267,7 @@ impl Buffers {
     /// Uploads an input, between canaries if the source is a buffer.
     fn set_input(&mut self, input: Vec<u8>) -> Result<()> {
         if let Some(DeviceBuffers { cl, from, .. }) = &self.device {
-            from.write(&cl.queue, &verify::between_canaries(&input, self.guard))?;
+            from.write(&cl.queue, &from.between_canaries(&input))?;
         }
         self.input = (input, unique_number());
         Ok(())
@@ -356,7 +356,7 @@ impl<'a> BoxFilter<'a> {
         if let Some(known) = self.pictures.borrow().get(&of) {
             return Ok(known.clone());
         }
-        let src = pattern.picture(size, settings.first().min(MAX_RADIUS));
+        let src = pattern.input(&VariantId::initial().extent(size, settings));
         let want = self.reference(&src, size, settings, cl)?;
         let mut pictures = self.pictures.borrow_mut();
         // Large pictures of other settings are not needed again.
@@ -380,7 +380,8 @@ impl<'a> BoxFilter<'a> {
             return Ok(quick(src, size.0 as usize, size.1 as usize, radius as usize));
         };
         let Some(trials) = &self.trials else {
-            return filter_once(cl, &BuiltVariant::build(cl, variant)?, src, Extent::rgba(size, settings));
+            let built = BuiltVariant::build(cl, variant)?;
+            return filter_once(cl, &built, src, variant.extent(size, settings));
         };
         let target = Target::Variant { id: variant, layout: None, to_image: false };
         let case = trial::Case { src: Source::Bytes(src), size, settings, launch: LaunchMode::Whole };
@@ -394,7 +395,11 @@ impl<'a> BoxFilter<'a> {
         let frame = self.frames.get(index).ok_or_else(unusable_memory)?;
         let mut input = match buffers.case.layout() {
             Some(_) => planes_of(frame, self.size.0, self.size.1)?.1,
-            None => frame.clone(),
+            None => {
+                // The first frame is repeated before the movie's beginning.
+                let back = (0..buffers.case.whole().frames as usize).map(|back| index.saturating_sub(back));
+                back.filter_map(|at| self.frames.get(at)).flatten().copied().collect()
+            }
         };
         input.resize(buffers.case.bytes()[0], 0);
         buffers.set_input(input)
@@ -522,7 +527,8 @@ impl Ladder for BoxFilter<'_> {
         let pixels = f64::from(width) * f64::from(height);
         let window = f64::from(2 * radius + 1);
         let folder = Filter::selected();
-        let short = VariantId::initial().settings_text(settings);
+        // A filter of a folder may have no parameters.
+        let short = Some(VariantId::initial().settings_text(settings)).filter(|text| !text.is_empty());
         let way = match kind {
             Kind::Planes(format) => Some(suite::name(format.unwrap_or(0))),
             Kind::IntoImage => Some("into an image".to_owned()),
@@ -532,13 +538,16 @@ impl Ladder for BoxFilter<'_> {
         CaseInfo {
             title: match folder {
                 None => format!("{width}×{height} · radius {radius}"),
-                Some(filter) => format!("{width}×{height} · {} · {short}", filter.name),
+                Some(filter) => {
+                    let parts = [format!("{width}×{height}"), filter.name.clone()];
+                    parts.into_iter().chain(short.clone()).collect::<Vec<_>>().join(" · ")
+                }
             },
-            short: Some(short.clone()),
             mismatch_label: {
-                let place = format!("{width}×{height}, {short}, {}", bands.name());
-                Some(way.iter().cloned().chain([place]).collect::<Vec<_>>().join(", "))
+                let place = [Some(format!("{width}×{height}")), short.clone(), Some(bands.name().to_owned())];
+                Some(way.iter().cloned().chain(place.into_iter().flatten()).collect::<Vec<_>>().join(", "))
             },
+            short,
             check_label: Checked {
                 sizes: vec![format!("{width}x{height}")],
                 bands: vec![bands.name().to_owned()],
@@ -562,13 +571,14 @@ impl Ladder for BoxFilter<'_> {
             class: class.as_str(),
             cache_class: folder.is_none().then(|| tuned::cache_class(class, radius)),
             is_frame: true,
-            bytes: 8.0 * pixels,
+            bytes: 4.0 * (VariantId::initial().frames() + 1) as f64 * pixels,
             operations: if folder.is_none() { pixels * window * window } else { 0.0 },
             output: case.bytes()[1],
             // Counted in pictures: source, destination, row sums and expected output in each kind of memory; source and output
             // of a check, before and after it, each with its canaries, on host and device. A frame in the engine as planes and
-            // pixels, its expected output, its slot's memory and the device's. The expected output of a frame that is timed.
-            memory: 46 * rgba_bytes((width, height)),
+            // pixels, its expected output, its slot's memory and the device's. The expected output of a frame that is timed. The
+            // source for each frame before.
+            memory: (36 + 10 * VariantId::initial().frames()) * rgba_bytes((width, height)),
         }
     }
 
@@ -741,7 +751,7 @@ impl Ladder for BoxFilter<'_> {
             return Ok(Output { bytes, changed: 0 });
         };
         to.read(&cl.queue, &buffers.host, &mut bytes)?;
-        let before = verify::between_canaries(&buffers.input.0, buffers.guard);
+        let before = from.between_canaries(&buffers.input.0);
         let mut after = zeroed(before.len())?;
         from.read(&cl.queue, &before, &mut after)?;
         Ok(Output { bytes, changed: verify::count_changed(&before, &after) })
@@ -782,7 +792,8 @@ impl Ladder for BoxFilter<'_> {
             }
             Built::Copy(_) => {
                 let DeviceBuffers { cl, from, to, .. } = buffers.device()?;
-                let (Picture::Buffer(from), Picture::Buffer(to)) = (&from.picture, &to.picture) else {
+                let ([Picture::Buffer(from), ..], Picture::Buffer(to)) = (&from.pictures()[..], &to.picture)
+                else {
                     return Err(unusable_memory());
                 };
                 sample(&cl.queue, |queue| {

@@ -300,7 +300,7 @@ impl Kernels {
     /// Returns a variant's name as [`Kernels::name`] does, for places without room: "flat v3".
     pub(crate) fn short_name(&self, variant: VariantId) -> String {
         let version = self.edited_version(variant).map(|version| format!(" v{version}"));
-        format!("{variant}{}", version.unwrap_or_default())
+        format!("{}{}", variant.short_name(), version.unwrap_or_default())
     }
 
     /// Returns true if validation has found that the output of the kernels of `subject` is wrong, in the version with the number

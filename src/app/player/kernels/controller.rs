@@ -132,10 +132,7 @@ impl LiveKernels {
             return None;
         }
         let number = self.versions.kept.iter().find(|kept| is_in(&kept.sources)).map(|kept| kept.row.number);
-        // The files of a filter's folder are no edits as they were opened.
-        let is_of_filter = Sources::default().text(file).is_err();
-        let opened = self.versions.kept.iter().find(|kept| is_of_filter && kept.sources.has(file));
-        number.filter(|number| opened.is_none_or(|kept| kept.row.number != *number))
+        number.filter(|number| !self.versions.is_first_with(file, *number))
     }
 
     /// Returns the path of a variant's kernel file in the watched folder.

@@ -60,8 +60,8 @@ impl Versions {
         let edited = VariantId::all().filter_map(|id| {
             let kept = self.version_in_use(Subject::Variant(id)).filter(|kept| kept.edited.contains(&id))?;
             let number = kept.row.number;
-            // The files of a filter's folder are no edits as they were opened.
-            (number > 1 || id.opened().is_none()).then_some((id, number))
+            let files = id.files(DeviceKind::Cpu).unwrap_or_default();
+            (!files.iter().all(|file| self.is_first_with(file, number))).then_some((id, number))
         });
         self.shown = Kernels {
             edited: edited.collect(),
