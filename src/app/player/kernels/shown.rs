@@ -61,7 +61,8 @@ impl Versions {
             let kept = self.version_in_use(Subject::Variant(id)).filter(|kept| kept.edited.contains(&id))?;
             let number = kept.row.number;
             let files = id.files(DeviceKind::Cpu).unwrap_or_default();
-            (!files.iter().all(|file| self.is_first_with(file, number))).then_some((id, number))
+            let is_opened = !files.is_empty() && files.iter().all(|file| self.is_first_with(file, number));
+            (!is_opened).then_some((id, number))
         });
         self.shown = Kernels {
             edited: edited.collect(),
