@@ -114,7 +114,12 @@ fn check(
     let kernels = folder.0.join("kernels");
     sources.write(&kernels).map_err(failed)?;
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.args(["check-kernels", "--json", "--variant", variant.name, "--kernels"]).arg(&kernels);
+    command.env_remove("CLREEL_FILTER").env_remove("CLREEL_KERNELS");
+    command.args(["check-kernels", "--json", "--variant", variant.short_name()]);
+    match variant.opened() {
+        Some(filter) => command.arg("--filter").arg(kernels.join(&filter.name)),
+        None => command.arg("--kernels").arg(&kernels),
+    };
     // Oclgrind counts as a driver, and takes long to load.
     command.env("CLREEL_DRIVER_TIMEOUT", CHECK_TIMEOUT.as_secs().to_string());
     let (mut seconds, mut is_cancelled) = (0, false);

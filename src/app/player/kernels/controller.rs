@@ -361,7 +361,8 @@ impl LiveKernels {
             }
             return;
         }
-        if cx.chosen().is_own() {
+        // Another filter takes its place as soon as it is built.
+        if cx.chosen().is_own() && self.awaited.is_none() {
             cx.choose_off();
             cx.notify(no_own_kernel_error(), true);
         }

@@ -231,6 +231,11 @@ impl LiveKernels {
                 devices.builds.builder.request(Request::Again(id));
             }
         }
+        // Kernels that ran before are not built again unless they have changed.
+        let of_filter = filter.into_iter().flat_map(Filter::variants);
+        for id in of_filter.filter(|id| self.versions.running.contains_key(&Subject::Variant(*id))) {
+            devices.running.statuses.set(id, VariantStatus::Ready);
+        }
         // Nothing stays off that the user has switched off.
         let stays_off = chosen.0 == VariantId::OFF && before.is_some();
         let next = if stays_off { chosen.0 } else { next.unwrap_or_else(VariantId::initial) };
