@@ -86,6 +86,8 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
                 Some(_) => !kernels.has_own,
                 None => kernels.remembered.is_empty(),
             };
+            // It belongs to the box filter.
+            let can_make_own = can_make_own && view.chosen.opened().is_none();
             if can_make_own && ui.button("Make own.cl").explain(OWN_HOVER).clicked() {
                 actions.push(Action::MakeOwnKernel);
             }

@@ -232,6 +232,9 @@ impl LiveKernels {
     pub(crate) fn save_as_own(&mut self, id: VersionId, devices: &Devices, cx: &mut PlayerContext) {
         let kind = devices.running.kind();
         let chosen = cx.chosen();
+        if chosen.opened().is_some() {
+            return cx.overlay.show_message("own.cl is a variant of the box filter: F lists it".to_owned());
+        }
         let file = chosen.files(kind).and_then(<[_]>::first).copied();
         let found = self.versions.find(id).zip(file);
         let text = found.and_then(|((sources, _), file)| sources.text(file).ok());
@@ -247,7 +250,10 @@ impl LiveKernels {
 
     /// Starts to write a template for the user's own kernel into the folder, unless there is such a kernel; the variant is selected
     /// once it is there. Makes a folder first if none is watched.
-    pub(crate) fn make_own(&mut self, cx: &PlayerContext) {
+    pub(crate) fn make_own(&mut self, cx: &mut PlayerContext) {
+        if box_filter::Filter::selected().is_some() {
+            return cx.overlay.show_message("own.cl is a variant of the box filter: F lists it".to_owned());
+        }
         self.selects_own = true;
         if self.versions.shown.folder.is_none() {
             return self.copy_built_in(Some(OWN_TEMPLATE), cx);
