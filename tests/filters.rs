@@ -179,7 +179,7 @@ fn faults_of_filters_are_sentences() {
             "argument",
             &[("float gain)", "float gains)"), ("(gain * ", "(gains * ")],
             &[],
-            "'gains'|gets no value|Did you mean 'gain'?",
+            "'gains'|gets no value|Write 'gains' in place of 'gain'",
         ),
         ("types", &[("float gain)", "int gain)")], &[], "another argument|int, not float"),
         ("planes", &[("\"Sobel\"", "\"Sobel\"\ninput = \"planes\"")], &[], "planes/filter.toml:"),
@@ -314,7 +314,7 @@ fn filters_are_written_chosen_and_shown_beside_each_other_in_the_window() {
     session.click("Beside the present one");
     session.wait_for_title("running-sum, r=7");
     session.wait_for_text("running-sum r=7");
-    session.wait("both sides", |s| s.texts().iter().any(|t| t.text.starts_with("my-filter/plain levels")));
+    wait_for_side(&mut session, "my-filter/plain levels = 4");
     session.display.key("w");
 
     // A folder is opened by its path.
@@ -325,8 +325,13 @@ fn filters_are_written_chosen_and_shown_beside_each_other_in_the_window() {
     session.display.key("Return");
     session.wait_for_title("sobel/plain, gain = 1 ");
     session.wait_for_text("Shows edges: the gradient of each channel.");
-    session.click("My filter");
+    // The last row is that of the first filter. Each side has the settings of its own filter.
+    let texts = session.texts();
+    let beside = texts.iter().rev().find(|t| t.text == "Beside the present one").unwrap();
+    session.click_at(beside.center());
     session.wait_for_title("my-filter/plain, levels = 4 ");
+    wait_for_side(&mut session, "sobel/plain gain = 1");
+    session.display.key("w");
     session.click("Box filter");
     session.wait_for_title("running-sum, r=7");
     session.wait_for_frames();
@@ -350,6 +355,12 @@ fn filters_are_written_chosen_and_shown_beside_each_other_in_the_window() {
     let is_expected =
         |line: &str| line.starts_with("clreel: Saved ") && line.contains("-my-filter-plain-levels-4");
     assert!(stderr.lines().all(is_expected), "{stderr}");
+}
+
+/// Waits until a side of a wipe has this filter. The graph also names filters, with their times.
+fn wait_for_side(session: &mut Session, filter: &str) {
+    let is_side = |text: &str| text.starts_with(filter) && !text.contains(" ms");
+    session.wait(filter, |s| s.texts().iter().any(|t| is_side(&t.text)));
 }
 
 /// Returns the command of a window with a small movie.

@@ -79,15 +79,18 @@ pub(crate) struct Validated {
     pub validation: Validation,
     /// The compiler's warnings about kernels that may run; empty if there are none.
     pub warnings: String,
-    /// True if the kernels are for the second side of a wipe between two versions.
-    pub is_second_side: bool,
+    /// The settings of the second side of a wipe, for which the kernels are; `None` if they are for the first side.
+    pub second_side: Option<box_filter::Settings>,
 }
 
 impl Validated {
     /// Creates the result for the kernels of `subject` in the requested version, without warnings.
     fn new(request: &VersionRequest, subject: Subject, validation: Validation) -> Self {
-        let &VersionRequest { version, is_second_side, .. } = request;
-        Self { version, subject, validation, warnings: String::new(), is_second_side }
+        let settings = match subject {
+            Subject::Variant(id) if request.is_second_side => request.settings.get(&id).copied(),
+            _ => None,
+        };
+        Self { version: request.version, subject, validation, warnings: String::new(), second_side: settings }
     }
 }
 

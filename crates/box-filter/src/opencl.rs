@@ -46,23 +46,26 @@ fn places(cl: &ClContext, kernel: &Kernel, pass: &Pass) -> Result<Vec<u32>> {
         )
     })?;
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mismatch = |what: String, word: &str, options: &[&str]| {
+    let mismatch = |what: String, hint: Option<String>| {
         let why =
             format!("The kernel has {}; the description has {}.", known.join(", "), pass.names.join(", "));
-        let hint = match nearest(word, options.iter().copied()) {
-            Some(near) => format!("Did you mean '{near}'?"),
-            None => "Give them the same names.".to_owned(),
-        };
-        Error::new(what, why, hint)
+        Error::new(what, why, hint.unwrap_or_else(|| "Give them the same names.".to_owned()))
     };
     let unknown = |name: &&&str| !pass.names.contains(*name);
     if let Some(name) = known.iter().find(unknown) {
         let what = format!("The kernel in {file} has an argument '{name}' that gets no value.");
-        return Err(mismatch(what, name, pass.names));
+        // A name of the description that the kernel has is no misspelt one.
+        let others = pass.names.iter().copied().filter(|other| !known.contains(other));
+        let hint = |near| format!("Write '{name}' in place of '{near}' in `arguments` of {}.", folder::FILE);
+        return Err(mismatch(what, nearest(name, others).map(hint)));
     }
     let place = |name: &&str| {
         let place = known.iter().position(|known| known == name);
-        let missing = || mismatch(format!("The kernel in {file} has no argument '{name}'."), name, &known);
+        let missing = || {
+            let others = known.iter().copied().filter(|other| !pass.names.contains(other));
+            let near = nearest(name, others).map(|near| format!("Did you mean '{near}'?"));
+            mismatch(format!("The kernel in {file} has no argument '{name}'."), near)
+        };
         place.map(|place| place as u32).ok_or_else(missing)
     };
     pass.names.iter().map(place).collect()

@@ -242,7 +242,7 @@ impl Versions {
     fn process(&mut self, news: News) -> Option<(Subject, Validation)> {
         let (subject, error) = match news {
             // This result begins a wipe; it is not about the version that runs.
-            News::Validated(validated) if validated.is_second_side => return None,
+            News::Validated(validated) if validated.second_side.is_some() => return None,
             News::Validated(validated) => return self.process_verdict(validated),
             News::Tried(case, Ok(report)) if case.version.is_none() => {
                 let subject = Subject::Variant(case.variant);

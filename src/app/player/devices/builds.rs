@@ -85,10 +85,9 @@ impl Builds {
             }
             return;
         };
-        let ((chosen, settings), differs) =
-            (cx.frames.choice.filter(), validated.validation != Validation::Exact);
+        let (chosen, differs) = (cx.chosen(), validated.validation != Validation::Exact);
         let refused = validated.validation.refusal();
-        if validated.is_second_side {
+        if let Some(settings) = validated.second_side {
             if let Some(error) = refused {
                 return cx.notify(error.clone(), true);
             }

@@ -13,13 +13,7 @@ pub(super) fn flat_subject() -> Subject {
 
 /// Returns the builder's message with this result of validating kernels of a version.
 pub(super) fn verdict_on(version: u64, subject: Subject, validation: Validation) -> News {
-    News::Validated(Validated {
-        version,
-        subject,
-        validation,
-        warnings: String::new(),
-        is_second_side: false,
-    })
+    News::Validated(Validated { version, subject, validation, warnings: String::new(), second_side: None })
 }
 
 /// Returns kernels in which these files have these texts.
