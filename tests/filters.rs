@@ -359,7 +359,7 @@ fn filters_are_written_chosen_and_shown_beside_each_other_in_the_window() {
 
 /// Waits until a side of a wipe has this filter. The graph also names filters, with their times.
 fn wait_for_side(session: &mut Session, filter: &str) {
-    let is_side = |text: &str| text.starts_with(filter) && !text.contains(" ms");
+    let is_side = |text: &str| text.starts_with(filter) && text.contains("\np50");
     session.wait(filter, |s| s.texts().iter().any(|t| is_side(&t.text)));
 }
 
