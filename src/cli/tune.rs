@@ -105,8 +105,8 @@ pub(super) fn generic<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
     search_all(args, &cl, &cases.into_iter().map(search).collect::<Vec<_>>())
 }
 
-/// Makes all `searches` for the best configurations of the selected variants of a ladder; stores the results in the tuning cache and prints all
-/// of them. `searches` has the description of each case. Returns the exit code.
+/// Makes all `searches` for the best configurations of the selected variants of a ladder; stores the results in the tuning cache
+/// and prints all of them. `searches` has the description of each case. Returns the exit code.
 fn search_all<L: Ladder>(args: &TuneArgs, cl: &ClContext, searches: &[(Target, &L, L::Case)]) -> Result<u8> {
     let info = &cl.device.info;
     let name = searches.first().map_or("", |(_, ladder, _)| ladder.info().name);

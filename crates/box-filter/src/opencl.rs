@@ -95,9 +95,9 @@ pub struct BuiltVariant {
 }
 
 impl BuiltVariant {
-    /// Compiles a variant with the device's default parameters (`auto` and variants of folders: with the tuning results), and runs
-    /// it once on a small picture, because some drivers finish compiling at the first launch. Takes up to a second, so call it in the background;
-    /// it uses a queue of its own.
+    /// Compiles a variant with the device's default parameters (`auto` and variants of folders: with the tuning results), and
+    /// runs it once on a small picture, because some drivers finish compiling at the first launch. Takes up to a second, so call
+    /// it in the background; it uses a queue of its own.
     ///
     /// # Errors
     /// Returns an error if the device cannot run the variant, or its kernels do not compile (with the log), have other
