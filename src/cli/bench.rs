@@ -37,7 +37,7 @@ const ALL: &str = "all";
 ///
 /// # Errors
 /// A usage message if an id is unknown.
-fn selected_variants<C: 'static, H: 'static>(
+pub(super) fn selected_variants<C: 'static, H: 'static>(
     list: &str,
     all: impl Iterator<Item = &'static Variant<C, H>> + Clone,
 ) -> Result<Vec<&'static Variant<C, H>>, String> {

@@ -102,7 +102,7 @@ pub struct Cli {
 pub enum Command {
     /// Check every variant against the reference, then time it
     Bench(BenchArgs),
-    /// Find the fastest variant and parameters on a device, for `auto`
+    /// Find the fastest variant and parameters on a device, for `auto` and the filters of folders
     Tune(TuneArgs),
     /// Write one filtered frame as a PNG; needs no display
     Snapshot(SnapshotArgs),
@@ -203,9 +203,7 @@ fn select_filter() {
     });
     // Child processes get the folder by the environment.
     let asked = folder.flatten().last().map(PathBuf::from);
-    // `tune` serves the box filter alone.
-    let is_tune = std::env::args_os().nth(1).is_some_and(|first| first == "tune");
-    let named = asked.clone().or_else(|| sources::named_filter().filter(|_| !is_tune));
+    let named = asked.clone().or_else(sources::named_filter);
     if let Some(folder) = &named.map(located) {
         process::set_filter(folder);
         match filter_of(folder) {
@@ -484,6 +482,12 @@ pub struct TuneArgs {
     /// The options that select the ladder and its cases.
     #[command(flatten)]
     pub ladder: LadderArgs,
+    /// The options that select the filter of a folder.
+    #[command(flatten)]
+    pub folder: FolderArgs,
+    /// Variants to search, separated by commas, or all; what they find replaces earlier results of all variants
+    #[arg(long, value_name = "ID,…", default_value = "all")]
+    pub variant: String,
     /// Radii in pixels, separated by commas; each represents a range of radii [default: one of each range]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,

@@ -43,7 +43,8 @@ fn filter_in_sandbox(
 ) -> Result<Option<Vec<u8>>> {
     let Request { variant: id, settings, .. } = *request;
     let case = Case { src: Source::Bytes(src), size, settings, launch: LaunchMode::Whole };
-    let trial = trials.run(cl, Target::Variant { id, layout, to_image: false }, &case)?;
+    let trial =
+        trials.run(cl, Target::Variant { id, layout, to_image: false, has_defaults: false }, &case)?;
     // Modified conversions that passed the sandbox may run here: their result is compared with the reference.
     let is_modified = layout.is_none() || cl.sources().any_changed("box_filter/");
     let Some(trial) = trial.filter(|_| is_modified) else { return Ok(None) };

@@ -1,8 +1,9 @@
-//! `clreel tune`: finds the fastest variant and parameters on a device, and stores them in the cache file for `auto`. Prints a
-//! table or JSON on stdout, progress on stderr. A signal ends the command, which prints the trials so far.
+//! `clreel tune`: finds the fastest variant and parameters on a device, and stores them in the cache file for `auto` and for the
+//! filters of folders. Prints a table or JSON on stdout, progress on stderr. A signal ends the command, which prints the trials so far.
 
 mod report;
 
+use crate::cli::bench::selected_variants;
 use crate::cli::ladders::{selected_cases, size_option_ids};
 use crate::cli::live::{LiveResults, LiveRun};
 use crate::cli::output::{print_json, print_line};
@@ -15,13 +16,14 @@ use base::save;
 use base::stderr::print_message;
 use base::timing::{Noise, noise};
 use box_filter::tuned::{RADIUS_RANGES, radius_range};
+use box_filter::{Filter, Settings};
 use compute::cache::{self, Cache, Entry};
 use compute::config::{Config, Tunable};
 use compute::trial::Child;
 use ladder::NOT_TIMED;
 use ladder::results::{DeviceReport, Report};
 use ladder::runner::{Ladder, LadderRunner, cache_class};
-use ladder::tune::{self as searching, SearchObserver, Trial, max_trials};
+use ladder::tune::{self as searching, InitialConfigs, SearchObserver, Trial, max_trials};
 use ladders::box_filter::BoxFilter;
 use opencl::cl::{ClContext, select_device};
 use opencl::sources::Sources;
@@ -29,31 +31,67 @@ use opencl::watch::{self, WorkGuard};
 
 use report::{Run, Target, print_run};
 
-/// Tunes the box filter; returns the exit code: 3 if the output of a configuration differs from the reference.
+/// Tunes the box filter or the selected filter of a folder; returns the exit code: 3 if the output of a configuration differs from
+/// the reference.
 ///
 /// # Errors
-/// If there is no device, the device fails, or the cache cannot be written.
+/// If there is nothing to tune, there is no device, the device fails, or the cache cannot be written.
 pub(super) fn box_filter(args: &TuneArgs) -> Result<u8> {
     if let Some(name) = args.ladder.first_explicit(size_option_ids()) {
         let why = format!("{name} does not apply to the box filter, which accepts --size and --radius");
         usage("tune", &why);
     }
+    let cases = settings(args);
     let (_watched, cl) = device(args)?;
     let sizes = if args.size.is_empty() { vec![(1280, 720)] } else { deduplicate(&args.size) };
+    let ladders: Vec<_> = sizes.iter().map(|size| BoxFilter::on_noise(*size)).collect();
+    let mut searches = Vec::new();
+    for (ladder, (settings, applies_to)) in
+        ladders.iter().flat_map(|ladder| cases.iter().map(move |case| (ladder, case)))
+    {
+        let case = ladder.case(*settings);
+        require(ladder.describe(&case).memory)?;
+        searches.push((Target::new(ladder, &case, applies_to.clone()), ladder, case));
+    }
+    search_all(args, &cl, &searches)
+}
+
+/// Returns the settings at which the filter is tuned, each with a text about the other cases to which the result applies.
+fn settings(args: &TuneArgs) -> Vec<(Settings, Option<String>)> {
+    if let Some(filter) = Filter::selected() {
+        if args.ladder.first_explicit(["radius".to_owned()]).is_some() {
+            usage("tune", &format!("--radius belongs to the box filter, not to '{}'", filter.name));
+        }
+        let settings = args.folder.settings(filter.initial(), 0);
+        return vec![(settings.unwrap_or_else(|why| usage("tune", &why)), None)];
+    }
     let radii = match args.radius.is_empty() {
         true => RADIUS_RANGES.iter().map(|(_, sample)| *sample).collect(),
         false => deduplicate(&args.radius),
     };
-    let ladders: Vec<_> = sizes.iter().map(|size| BoxFilter::on_noise(*size)).collect();
-    let mut searches = Vec::new();
-    for (ladder, radius) in
-        ladders.iter().flat_map(|ladder| radii.iter().map(move |&radius| (ladder, radius)))
-    {
-        let ((first, last), case) = (radius_range(radius), ladder.case(radius));
-        require(ladder.describe(&case).memory)?;
-        searches.push((Target::new(ladder, &case, Some(format!("{first} to {last}"))), ladder, case));
+    let case = |radius: u32| {
+        let (first, last) = radius_range(radius);
+        (radius.into(), Some(format!("{first} to {last}")))
+    };
+    radii.into_iter().map(case).collect()
+}
+
+/// Returns an error if none of the searches has a variant to tune; in a folder's filter one with values to try.
+fn require_values<C: Tunable>(searches: &[InitialConfigs<C>]) -> Result<()> {
+    let has_values = |config: &Config<C>| config.code().params().iter().any(|p| !p.values.is_empty());
+    let mut configs = searches.iter().flatten().map(|(_, config)| config);
+    if configs.any(|config| Filter::selected().is_none() || has_values(config)) {
+        return Ok(());
     }
-    search_all(args, &cl, &searches)
+    let (name, hint) = match Filter::selected() {
+        None => ("The selected variants", "Select others, or all."),
+        Some(filter) => (
+            filter.description.name.as_str(),
+            "Describe one, such as `tuning.GROUP = { default = 64, values = [32, 64, 128] }`: docs/filters.md.",
+        ),
+    };
+    let why = "On this device no selected variant has a tuning parameter with values to try.";
+    Err(Error::new(format!("{name}: there is nothing to tune."), why, hint))
 }
 
 /// Tunes a ladder other than the box filter; returns the exit code as [`box_filter()`] does.
@@ -67,13 +105,22 @@ pub(super) fn generic<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
     search_all(args, &cl, &cases.into_iter().map(search).collect::<Vec<_>>())
 }
 
-/// Makes all `searches` for the best configurations of a ladder; stores the results in the tuning cache and prints all
-/// of them. `searches` has the description of each case. Returns the exit code.
+/// Makes all `searches` for the best configurations of the selected variants of a ladder; stores the results in the tuning cache
+/// and prints all of them. `searches` has the description of each case. Returns the exit code.
 fn search_all<L: Ladder>(args: &TuneArgs, cl: &ClContext, searches: &[(Target, &L, L::Case)]) -> Result<u8> {
     let info = &cl.device.info;
     let name = searches.first().map_or("", |(_, ladder, _)| ladder.info().name);
-    let configs = |(_, ladder, case): &(Target, &L, L::Case)| searching::initial_configs(*ladder, info, case);
-    let max_trials = searches.iter().map(|search| max_trials(&configs(search))).max().unwrap_or(0);
+    let configs = |(_, ladder, case): &(Target, &L, L::Case)| {
+        let with_kernels = ladder.variants().iter().filter(|variant| variant.code(info.kind).is_some());
+        let selected = selected_variants(&args.variant, with_kernels);
+        let selected = selected.unwrap_or_else(|why| usage("tune", &why));
+        let mut configs = searching::initial_configs(*ladder, info, case);
+        configs.retain(|(id, _)| selected.iter().any(|variant| variant.id == *id));
+        configs
+    };
+    let mut configs: Vec<_> = searches.iter().map(configs).collect();
+    require_values(&configs)?;
+    let max_trials = configs.iter().map(max_trials).max().unwrap_or(0);
     let results = Results {
         args: args.clone(),
         ladder: name,
@@ -87,11 +134,10 @@ fn search_all<L: Ladder>(args: &TuneArgs, cl: &ClContext, searches: &[(Target, &
     let mut child = Child::new(name, args.trial.timeouts.kernel_timeout);
     let mut searched: Vec<(&str, Entry)> = Vec::new();
     let mut search_each = || {
-        for (n, search) in searches.iter().enumerate() {
-            let (target, ladder, case) = search;
+        for (n, ((target, ladder, case), configs)) in searches.iter().zip(configs.drain(..)).enumerate() {
             let runner = LadderRunner::new(*ladder, Some(&cl.device), cl.sources().clone(), &mut child);
             let mut progress = ProgressObserver { live: &live, target };
-            let found = searching::search(&runner, case, configs(search), &mut progress)?;
+            let found = searching::search(&runner, case, configs, &mut progress)?;
             let Some(found) = found else { continue };
             let entries = found.entries(info, &cache_class(*ladder, case))?;
             live.skip_to((n + 1) * max_trials);

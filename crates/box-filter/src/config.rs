@@ -165,6 +165,8 @@ pub struct Code {
     pub file: &'static str,
     /// All kernel files, that one first.
     pub files: &'static [&'static str],
+    /// The file of the description in the folder of a filter; `None` for built-in code.
+    pub description: Option<&'static str>,
     /// The kind of memory (buffers or images) of the input.
     pub storage: Storage,
     /// The kind of memory of the output, unless the kernels are compiled [to write an image](Self::to_image).
@@ -181,8 +183,8 @@ pub struct Code {
     pub to_image: Option<&'static str>,
     /// True if the kernels have macros that depend on the extent.
     pub has_defines: bool,
-    /// True if the parameters are tuned. Parameters of kernels that read images are not tuned, since no values make these
-    /// kernels fast.
+    /// True if the variant takes part in tuning. Built-in kernels that read images do not, since no values of their parameters make
+    /// them fast.
     pub is_tuned: bool,
     /// The index of the peak kernel that this code is compared with: a kernel of the ladder that only copies pixels, or planes.
     pub peak: usize,
@@ -200,6 +202,11 @@ pub type Config = config::Config<Code>;
 impl Tunable for Code {
     fn file(&self) -> &'static str {
         self.file
+    }
+
+    /// Returns the kernel files, and the description of a folder's filter, whose expressions decide how the kernels are launched.
+    fn tuned_files(&self) -> Vec<&'static str> {
+        self.files.iter().copied().chain(self.description).collect()
     }
 
     fn params(&self) -> &'static [Param] {

@@ -56,6 +56,7 @@ pub(crate) fn codes(
 
 /// Returns a code of a description. It is never freed, since configurations refer to it.
 fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Parameter]) -> &'static Code {
+    let is_opened = folder != FOLDER;
     let arguments = |pass: &'static filter::Pass| pass.arguments.iter();
     let storage_of = |wanted: bool| {
         let mut of_kind = described.passes.iter().flat_map(arguments).filter_map(|a| match &a.value {
@@ -85,9 +86,9 @@ fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Pa
         file: file(&pass.file),
         kernel: &pass.kernel,
         // Edited kernels of the box filter, and those of the user's own, may have other names.
-        names: match folder {
-            FOLDER => &[],
-            _ => arguments(pass).map(|argument| argument.name.as_str()).collect::<Vec<_>>().leak(),
+        names: match is_opened {
+            false => &[],
+            true => arguments(pass).map(|argument| argument.name.as_str()).collect::<Vec<_>>().leak(),
         },
         arguments: arguments(pass).map(passed).collect::<Vec<_>>().leak(),
     });
@@ -98,6 +99,7 @@ fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Pa
     Box::leak(Box::new(Code {
         file: files.first().copied().unwrap_or_default(),
         files: files.leak(),
+        description: is_opened.then(|| &*format!("{folder}{}", filter::folder::FILE).leak()),
         storage,
         output,
         passes,
@@ -106,7 +108,7 @@ fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Pa
         formulas: Box::leak(Box::new(Described { code: described, parameters })),
         to_image: described.image_output_define.as_deref(),
         has_defines: !described.defines.is_empty(),
-        is_tuned: described.tuning.iter().all(|tuning| !tuning.values.is_empty()),
+        is_tuned: is_opened || described.tuning.iter().all(|tuning| !tuning.values.is_empty()),
         peak: 0,
     }))
 }

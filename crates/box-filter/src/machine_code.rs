@@ -5,7 +5,6 @@ use crate::tuned::{self, SizeClass};
 use crate::{Config, VariantId};
 use base::device::MachineCode;
 use base::error::{Error, Result};
-use compute::cache::Cache;
 use opencl::cl::ClContext;
 use opencl::machine_code;
 use opencl::program;
@@ -37,10 +36,10 @@ pub fn disassemble(cl: &ClContext, id: VariantId, pictures: &PictureInfo) -> Res
         code.name = format!("{file}, for samples of {bytes}: {}", code.name);
         return Ok(code);
     }
+    let class = tuned::radius_class(pictures.radius);
+    let is_match = |choice: &tuned::TunedVariant| (choice.size, choice.radius_class) == (size, class);
+    let tuned = tuned::results_for(id, device, cl.sources()).into_iter().find(is_match);
     if let Some(untuned) = id.untuned() {
-        let class = tuned::radius_class(pictures.radius);
-        let is_match = |choice: &tuned::TunedVariant| (choice.size, choice.radius_class) == (size, class);
-        let tuned = tuned::tuned_variants(&Cache::load(), device, cl.sources()).into_iter().find(is_match);
         let (variant, mut code) = match tuned {
             Some(choice) => {
                 let config = choice.config.fit_to_device(device);
@@ -55,7 +54,8 @@ pub fn disassemble(cl: &ClContext, id: VariantId, pictures: &PictureInfo) -> Res
         let why = format!("'{id}' is made of no kernels.");
         Error::new("The machine code cannot be shown.", why, "Choose one of the ladder's other variants.")
     })?;
-    let config = Config::for_class(code, device, size.as_str());
+    let default = || Config::for_class(code, device, size.as_str());
+    let config = tuned.map_or_else(default, |choice| choice.config);
     disassemble_file(cl, code.file, &config.options())
 }
 

@@ -8,7 +8,6 @@ use super::{Scratch, VariantId, planar};
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::verify;
-use compute::cache::Cache;
 use filter::{folder, nearest};
 use opencl::cl::{ClContext, failed};
 use opencl::kernel::{Kernel, argument_names, expect_count, unique_number};
@@ -99,9 +98,9 @@ pub struct BuiltVariant {
 }
 
 impl BuiltVariant {
-    /// Compiles a variant with the device's default parameters (`auto`: with the tuning results), and runs it once on a small
-    /// picture, because some drivers finish compiling at the first launch. Takes up to a second, so call it in the background;
-    /// it uses a queue of its own.
+    /// Compiles a variant with the device's default parameters (`auto` and variants of folders: with the tuning results), and
+    /// runs it once on a small picture, because some drivers finish compiling at the first launch. Takes up to a second, so call
+    /// it in the background; it uses a queue of its own.
     ///
     /// # Errors
     /// Returns an error if the device cannot run the variant, or its kernels do not compile (with the log), have other
@@ -129,7 +128,7 @@ impl BuiltVariant {
     /// # Errors
     /// Returns an error as [`BuiltVariant::build`] does.
     pub fn build_as(cl: &ClContext, id: VariantId, kind: DeviceKind) -> Result<Self> {
-        Self::build_output(cl, id, kind, code_of(id, kind)?.output)
+        Self::build_defaults(cl, id, kind, code_of(id, kind)?.output)
     }
 
     /// Compiles a variant as [`BuiltVariant::build`] does. If `to_texture`, its output is an image where its code can write
@@ -141,16 +140,11 @@ impl BuiltVariant {
         let kind = cl.device.info.kind;
         let code = code_of(id, kind)?;
         let output = if to_texture && code.to_image.is_some() { Storage::Image } else { code.output };
-        Self::build_output(cl, id, kind, output)
-    }
-
-    /// Compiles a variant with the code for devices of `kind`, and with this kind of memory for the output.
-    fn build_output(cl: &ClContext, id: VariantId, kind: DeviceKind, output: Storage) -> Result<Self> {
-        let Some(untuned) = id.untuned() else { return Self::build_defaults(cl, id, kind, output) };
+        let untuned = id.untuned().unwrap_or(id);
         let mut built = Self { id, ..Self::build_defaults(cl, untuned, kind, output)? };
         let mut measured = Vec::new();
         // Tuning results that do not build, or cannot write the same output, are skipped.
-        for choice in tuned::tuned_variants(&Cache::load(), &cl.device.info, cl.sources()) {
+        for choice in tuned::results_for(id, &cl.device.info, cl.sources()) {
             if choice.config.code().storage != built.input {
                 continue;
             }

@@ -107,6 +107,7 @@ const fn planes(
     Code {
         file: files[0],
         files,
+        description: None,
         storage: Storage::Buffer,
         output: Storage::Buffer,
         passes,

@@ -1,10 +1,11 @@
-//! Tuning results of the box filter in the [cache](compute::cache): the fastest variant and its parameters for a device, a
-//! group of picture sizes ([`SizeClass`]) and a range of radii.
+//! Tuning results in the [cache](compute::cache): for the box filter the fastest variant and its parameters for a device, a group
+//! of picture sizes ([`SizeClass`]) and a range of radii; for the filter of a folder the parameters of each variant, for a device
+//! and a group of picture sizes.
 
 use serde_json::{Map, json};
 
 pub use crate::classes::{RADIUS_RANGES, SizeClass, radius_class, radius_range};
-use crate::{Code, Config, VariantId};
+use crate::{Code, Config, Filter, VariantId};
 use base::device::DeviceInfo;
 use compute::cache::{Cache, Class};
 use opencl::sources::Sources;
@@ -23,6 +24,14 @@ pub fn cache_class(size: SizeClass, radius: u32) -> Class {
     Class { ladder: None, fields }
 }
 
+/// Returns the key in the cache for a folder's filter and a group of picture sizes. All values of the filter's parameters share a
+/// result, which is checked at the ends of their ranges.
+pub fn folder_class(filter: &Filter, size: SizeClass) -> Class {
+    let fields = [("filter", json!(filter.name)), ("size", json!(size))];
+    let fields = Map::from_iter(fields.map(|(name, value)| (name.to_owned(), value)));
+    Class { ladder: Some("filter"), fields }
+}
+
 /// A tuning result: the fastest variant for a group of picture sizes and a range of radii.
 #[derive(Debug, Clone)]
 pub struct TunedVariant {
@@ -34,6 +43,27 @@ pub struct TunedVariant {
     pub variant: VariantId,
     /// The parameters with which that variant is the fastest.
     pub config: Config,
+}
+
+/// Returns the tuning results with which `id` runs on this device with the kernels of `sources`: for a folder's variant its
+/// parameters for each group of picture sizes, for `auto` of the box filter the [fastest variants](tuned_variants), for all others
+/// none.
+pub(crate) fn results_for(id: VariantId, device: &DeviceInfo, sources: &Sources) -> Vec<TunedVariant> {
+    let Some(filter) = id.opened() else {
+        let is_auto = id.is_auto();
+        return if is_auto { tuned_variants(&Cache::load(), device, sources) } else { Vec::new() };
+    };
+    let (cache, mut choices) = (Cache::load(), Vec::new());
+    for size in SizeClass::ALL {
+        let class = folder_class(filter, size);
+        let code = id.kernels(device.kind);
+        let config = code.and_then(|code| cache.config_of(device, sources, &class, (id.name, code)));
+        let Some(config) = config else { continue };
+        let of_radii =
+            |radius_class| TunedVariant { size, radius_class, variant: id, config: config.clone() };
+        choices.extend((0..RADIUS_RANGES.len()).map(of_radii));
+    }
+    choices
 }
 
 /// Returns the fastest variant for each group of picture sizes and range of radii that was tuned on this device with the
@@ -119,6 +149,28 @@ mod tests {
         cache.put(vec![entry(VariantId::auto(), 31, 1.0)]);
         assert_eq!(found(&cache), []);
         assert_eq!(auto_variants(&cache, &device), [untuned(), named("flat")]);
+    }
+
+    #[test]
+    fn a_result_of_a_folder_is_used_until_its_kernel_or_description_changes() {
+        let [filter, other] = ["tuned-one", "tuned-other"].map(|name| Filter::made_up(name, ""));
+        let sources = |edited: &str| {
+            let text = |file: &str| if file == edited { "edited" } else { "original" }.to_owned();
+            let files = ["a.cl", "filter.toml"].map(|file| (format!("tuned-one/{file}"), text(file)));
+            Sources::from_texts(files.into()).unwrap()
+        };
+        let (id, device) = (filter.variants().next().unwrap(), DeviceInfo::made_up());
+        let code = id.kernels(device.kind).unwrap();
+        let class = |filter| folder_class(filter, SizeClass::Medium);
+        let config = Config::new(code, device.kind);
+        let entry = Entry::new((&device, &sources("")), &class(filter), (id.name, &config), 1.0).unwrap();
+        let mut cache = Cache::default();
+        cache.put(vec![entry]);
+        let found = |filter, edited| {
+            cache.config_of(&device, &sources(edited), &class(filter), (id.name, code)).is_some()
+        };
+        assert!(found(filter, ""));
+        assert!(!found(filter, "a.cl") && !found(filter, "filter.toml") && !found(other, ""));
     }
 
     /// Checks that entries of the oldest format are read: schema 1, without the name of a ladder.

@@ -51,7 +51,7 @@ pub struct Entry {
     variant: String,
     /// The names and values of the variant's parameters.
     params: Vec<(String, u32)>,
-    /// The hash of the kernel source.
+    /// The hashes of the files on which the result depends, which are the kernel source.
     source: String,
     /// The median run time in milliseconds. The runs took turns with those of the other variants' best configurations.
     ms: f64,
@@ -81,7 +81,7 @@ impl Entry {
             ladder: class.ladder.map(str::to_owned),
             variant: variant.to_owned(),
             params: params.collect(),
-            source: sources.fingerprint(config.code().file())?,
+            source: fingerprint(sources, config.code())?,
             ms,
             kept: false,
             class: class.fields.clone(),
@@ -106,16 +106,19 @@ impl Entry {
         if self.params.len() != params.len()
             || !params.iter().all(|param| self.params.iter().any(|(name, _)| name == param.name))
             || !timer::is_possible_ms(self.ms)
-            || sources.fingerprint(code.file()).ok()? != self.source
+            || fingerprint(sources, code).ok()? != self.source
         {
             return None;
         }
         let config = Config::new(code, device.kind);
         // The file is untrusted: only values that a search can have used are accepted.
+        let size = ["size", "class"].iter().find_map(|field| self.class.get(*field)?.as_str());
+        let initial = Config::for_class(code, device, size.unwrap_or_default());
         let default = config.clone().fit_to_device(device);
         let tried = |name: &str, value: u32| {
             let param = params.iter().find(|p| p.name == name);
-            param.is_some_and(|p| p.values.contains(&value)) || default.get(name) == value
+            param.is_some_and(|p| p.values.contains(&value))
+                || [&default, &initial].iter().any(|config| config.get(name) == value)
         };
         if !self.params.iter().all(|(name, value)| tried(name, *value)) {
             return None;
@@ -123,6 +126,13 @@ impl Entry {
         let config = self.params.iter().fold(config, |config, (name, value)| config.with(name, *value));
         config.is_allowed(device).then_some(config)
     }
+}
+
+/// Returns the hashes of the files on which tuning results of this code depend.
+fn fingerprint<C: Tunable>(sources: &Sources, code: &C) -> Result<String> {
+    let hashes: Result<Vec<String>> =
+        code.tuned_files().into_iter().map(|file| sources.fingerprint(file)).collect();
+    Ok(hashes?.join(" "))
 }
 
 /// The contents of the cache file.
@@ -195,6 +205,20 @@ impl Cache {
         let best = found.min_by(|a, b| b.kept.cmp(&a.kept).then(f64::total_cmp(&a.ms, &b.ms)))?;
         let (variant, code) = find(&best.variant)?;
         Some((variant, best.config(device, sources, code)?))
+    }
+
+    /// Returns the parameters that tuning has found for one variant, given by its id and kernel code, in a group of cases on a
+    /// device. Returns `None` if the variant was not tuned for the group, or its entry is no longer valid.
+    pub fn config_of<C: Tunable>(
+        &self,
+        device: &DeviceInfo,
+        sources: &Sources,
+        class: &Class,
+        (variant, code): (&str, &'static C),
+    ) -> Option<Config<C>> {
+        let search = (&*device.name, &*device.driver, class.ladder, &class.fields);
+        let mut own = self.entries.iter().filter(|entry| entry.variant == variant);
+        own.find(|entry| entry.search() == search)?.config(device, sources, code)
     }
 
     /// Writes the cache to the user's cache file, through a temporary file; does nothing if the cache is empty.

@@ -30,6 +30,12 @@ pub trait Tunable: Sized + 'static {
     /// Returns the path of the kernel file below `kernels/`.
     fn file(&self) -> &'static str;
 
+    /// Returns the paths of all files on which a tuning result depends: if one of them changes, the result is not used. By default
+    /// that is [`file`](Self::file) alone.
+    fn tuned_files(&self) -> Vec<&'static str> {
+        vec![self.file()]
+    }
+
     /// Returns the declarations of the tuning parameters.
     fn params(&self) -> &'static [Param];
 

@@ -90,6 +90,9 @@ pub struct CaseInfo {
     pub class: &'static str,
     /// The fields that identify the case's class in the tuning cache; `None` if the name in [`class`](Self::class) suffices.
     pub cache_class: Option<Class>,
+    /// True if all variants run with the parameters that tuning found for them; false if only those with
+    /// [`Work::Fastest`](compute::variant::Work::Fastest) use tuning results.
+    pub uses_tuned: bool,
     /// True if each run computes a frame, so that throughput is shown in frames per second instead of bytes and operations per
     /// second.
     pub is_frame: bool,

@@ -101,7 +101,7 @@ pub fn folder_letter(index: usize) -> char {
 /// The kernels that an automatic variant, such as `auto`, has chosen on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AutoChoice {
-    /// The chosen variant and its parameters, such as `name WIDTH=4`.
+    /// The chosen variant and its parameters, such as `name WIDTH=4`; the parameters alone for a variant that only chooses these.
     pub config: String,
     /// True if the choice comes from the tuning cache, false if a short search has found it; `None` if this automatic variant
     /// neither uses the cache nor searches.

@@ -206,10 +206,16 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
                 let without = |e: Error| Box::new(Outcome::Unsupported(format!("{} {}", e.what, e.why)));
                 (self.ladder.build(Part::Host(*host)).map_err(without)?, None, None)
             }
-            Work::Kernels(_) => {
-                let (id, config, built) = self.build_default(variant, buffers)?;
-                (built, Some((id, config)), None)
-            }
+            Work::Kernels(_) => match self.build_with_results(variant, buffers) {
+                Some((id, config, built)) => {
+                    let choice = AutoChoice { config: config.to_string(), from_cache: Some(true) };
+                    (built, Some((id, config)), Some(choice).filter(|choice| !choice.config.is_empty()))
+                }
+                None => {
+                    let (id, config, built) = self.build_default(variant, buffers)?;
+                    (built, Some((id, config)), None)
+                }
+            },
             &Work::Fastest(untuned) => {
                 let tuned = build_tuned(self, buffers);
                 let is_tuned = untuned.is_none().then_some(tuned.is_some());
@@ -245,6 +251,23 @@ impl<'a, L: Ladder> LadderRunner<'a, L> {
         self.check_config(&buffers.case, variant.id, &config)?;
         let built = self.ladder.build(Part::Kernels(cl, &config)).map_err(fail)?;
         Ok((variant.id, config, built))
+    }
+
+    /// Builds a variant's kernels with the parameters that tuning found for this variant. Returns `None` if it found none, if they
+    /// cannot be built any more, or if only automatic variants [use tuning results](CaseInfo::uses_tuned) at this case.
+    fn build_with_results(
+        &self,
+        variant: &Variant<L::Code, L::Host>,
+        buffers: &CaseBuffers<L>,
+    ) -> Option<BuiltConfig<L>> {
+        let (cl, case) = (self.device(buffers).ok()?, &buffers.case);
+        self.ladder.describe(case).uses_tuned.then_some(())?;
+        let (class, code) = (cache_class(self.ladder, case), variant.code(cl.device.info.kind)?);
+        let device = &cl.device.info;
+        let config = Cache::load().config_of(device, cl.sources(), &class, (variant.id, code))?;
+        self.check_config(case, variant.id, &config).ok()?;
+        let built = self.ladder.build(Part::Kernels(cl, &config)).ok()?;
+        Some((variant.id, config, built))
     }
 
     /// Predicts the time of a run in milliseconds: from smaller cases if the run takes long, otherwise by making the run.

@@ -173,7 +173,7 @@ impl Validator<'_> {
     fn try_frame(&mut self, of: &TrialCase) -> Result<Option<TrialReport>> {
         let TrialCase { variant: id, size, settings, layout, .. } = *of;
         let frame = &self.request.frame;
-        let target = Target::Variant { id, layout, to_image: self.to_texture };
+        let target = Target::Variant { id, layout, to_image: self.to_texture, has_defaults: false };
         let case = |src| Case { src, size, settings, launch: LaunchMode::Extremes };
         if let Some(layout) = layout {
             let mut block = zeroed(layout.bytes())?;

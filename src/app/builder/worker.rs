@@ -38,7 +38,11 @@ fn try_case(
     let TrialCase { variant: id, size, settings, layout, .. } = *case;
     let rgba = id.extent(size, settings).bytes()[0];
     let src = bytes(layout.map_or(rgba, |layout| layout.bytes()));
-    trials.run(cl, Target::Variant { id, layout, to_image }, &Case { size, settings, ..tiny_case(&src) })
+    trials.run(
+        cl,
+        Target::Variant { id, layout, to_image, has_defaults: false },
+        &Case { size, settings, ..tiny_case(&src) },
+    )
 }
 
 /// Removes and returns the next variant to build: `wanted` if it is pending, else the first pending one; `None` if none is

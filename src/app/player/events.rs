@@ -236,7 +236,8 @@ impl Player<'_> {
             Action::Freeze(frame) => cx.overlay.panels.freeze(frame, &cx.frames.recorder),
             Action::Zoom(factor) => self.surface.zoom(factor),
             Action::TuneNow if Filter::selected().is_some() => {
-                cx.overlay.show_message("The search for parameters serves the box filter alone".to_owned());
+                cx.overlay
+                    .show_message("Here only the box filter is tuned: use clreel tune --filter".to_owned());
             }
             Action::TuneNow => {
                 tuning.cancel();

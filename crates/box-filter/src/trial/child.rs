@@ -57,7 +57,7 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
         Ok(src)
     };
     let trial = Trial { cl, task, talk };
-    if let Target::Variant { id, layout: None, to_image } = task.target
+    if let Target::Variant { id, layout: None, to_image, .. } = task.target
         && task.launch == LaunchMode::Extremes
     {
         let expected = || Expected::of(cl, task, id, picture()?);
@@ -80,8 +80,11 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
     }
     let src = picture()?;
     let (report, picture) = match task.target {
-        Target::Variant { id, layout, to_image } => {
-            let built = BuiltVariant::build_for(cl, id, to_image)?;
+        Target::Variant { id, layout, to_image, has_defaults } => {
+            let built = match has_defaults {
+                true => BuiltVariant::build_as(cl, id, cl.device.info.kind)?,
+                false => BuiltVariant::build_for(cl, id, to_image)?,
+            };
             let storage = if to_image { Storage::Image } else { Storage::Buffer };
             match layout {
                 Some(layout) => trial.check_planar(&built, Conversion { layout, storage }, &src)?,
@@ -325,7 +328,8 @@ fn reference(cl: &ClContext, id: VariantId, src: &[u8], whole: Extent) -> Result
             let Some(reference) = id.filter().reference().filter(|reference| *reference != id) else {
                 return Ok(None);
             };
-            filter_once(cl, &BuiltVariant::build(cl, reference)?, src, whole).map(Some)
+            let built = BuiltVariant::build_as(cl, reference, cl.device.info.kind)?;
+            filter_once(cl, &built, src, whole).map(Some)
         }
     }
 }

@@ -40,6 +40,9 @@ pub enum Target {
         /// True to request an image as the output of the last pass, which is written if the code can do so; false for the
         /// code's own kind of memory.
         to_image: bool,
+        /// True to use the default parameters, as the reference of a folder's filter does: if it used those that tuning found, an
+        /// inexact variant could differ from it by its bound once more after each search.
+        has_defaults: bool,
     },
     /// The conversion of a packed block of planes. With [`LaunchMode::Extremes`] the result is compared with the reference;
     /// otherwise the conversion only runs.

@@ -380,10 +380,10 @@ impl<'a> BoxFilter<'a> {
             return Ok(quick(src, size.0 as usize, size.1 as usize, radius as usize));
         };
         let Some(trials) = &self.trials else {
-            let built = BuiltVariant::build(cl, variant)?;
+            let built = BuiltVariant::build_as(cl, variant, cl.device.info.kind)?;
             return filter_once(cl, &built, src, variant.extent(size, settings));
         };
-        let target = Target::Variant { id: variant, layout: None, to_image: false };
+        let target = Target::Variant { id: variant, layout: None, to_image: false, has_defaults: true };
         let case = trial::Case { src: Source::Bytes(src), size, settings, launch: LaunchMode::Whole };
         let tried = trials.borrow_mut().run(cl, target, &case)?;
         let none = || Error::new("The reference of the filter did not run.", "Its kernels are missing.", "");
@@ -557,8 +557,12 @@ impl Ladder for BoxFilter<'_> {
             },
             timed_input: Some(if self.frames.is_empty() { Pattern::Noise.name() } else { MOVIE_INPUT }),
             input_count: pictures,
-            // The smallest size checks large radii however slow the machine is.
-            max_check_run_ms: (is_other && case.size != RADII_SIZES[0]).then_some(OTHER_RADIUS_MS),
+            max_check_run_ms: match folder {
+                // The smallest size checks large radii however slow the machine is.
+                None => (is_other && case.size != RADII_SIZES[0]).then_some(OTHER_RADIUS_MS),
+                // A tuning result is used at all settings, so their extremes are checked in any case.
+                Some(_) => is_other.then_some(f64::INFINITY),
+            },
             json: match folder {
                 None => json!({ "width": width, "height": height, "radius": radius }),
                 Some(filter) => json!({
@@ -569,7 +573,11 @@ impl Ladder for BoxFilter<'_> {
                 }),
             },
             class: class.as_str(),
-            cache_class: folder.is_none().then(|| tuned::cache_class(class, radius)),
+            cache_class: Some(match folder {
+                None => tuned::cache_class(class, radius),
+                Some(filter) => tuned::folder_class(filter, class),
+            }),
+            uses_tuned: folder.is_some(),
             is_frame: true,
             bytes: 4.0 * (VariantId::initial().frames() + 1) as f64 * pixels,
             operations: if folder.is_none() { pixels * window * window } else { 0.0 },
