@@ -325,6 +325,7 @@ impl LiveKernels {
             Ok(filter) if is_same_filter(filter, before) => {}
             Ok(filter) => self.change_filter(filter, devices, cx),
             Err(error) => {
+                self.filters.beside = None;
                 cx.notify(error.clone(), true);
                 self.wrong_filter = Some(error);
             }

@@ -123,10 +123,12 @@ fn describe_own(kernel: &str) -> base::error::Result<String> {
         let hint = "New filter\u{2026} writes a folder whose description names all arguments.";
         return Err(Error::new("own.cl could not be made a filter.", why, hint));
     }
-    let rename = |text: String, (own, name): (&&str, &String)| {
-        text.replace(&format!("\n{own} = "), &format!("\n{name} = "))
-    };
-    Ok(OWN_ARGUMENTS.iter().zip(&names).fold(OWN.to_owned(), rename))
+    let (head, arguments) = OWN.split_once("\nsrc = ").unwrap_or((OWN, ""));
+    let values = arguments.lines().map(|line| line.split_once(" = ").map_or(line, |(_, value)| value));
+    // The first line has lost its name.
+    let values = std::iter::once(arguments.lines().next().unwrap_or_default()).chain(values.skip(1));
+    let lines = names.iter().zip(values).map(|(name, value)| format!("{name} = {value}\n"));
+    Ok(format!("{head}\n{}", lines.collect::<String>()))
 }
 
 /// Writes a filter with this description and this kernel into a new folder, and returns its path.
@@ -162,8 +164,10 @@ impl LiveKernels {
 
     /// Changes to the filter at this position of the list, and shows the present one at the right of a wipe.
     pub(crate) fn wipe_filter(&mut self, index: usize, devices: &mut Devices, cx: &mut PlayerContext) {
-        self.filters.beside = Some(cx.frames.choice.filter());
-        self.select_filter(index, devices, cx);
+        if self.copying.is_none() {
+            self.filters.beside = Some(cx.frames.choice.filter());
+            self.select_filter(index, devices, cx);
+        }
     }
 
     /// Starts to open the filter in a folder; `typed` is the path of the folder or of its `filter.toml`, as the user has typed it.
@@ -233,8 +237,17 @@ impl LiveKernels {
         }
         // Kernels that ran before are not built again unless they have changed.
         let of_filter = filter.into_iter().flat_map(Filter::variants);
-        for id in of_filter.filter(|id| self.versions.running.contains_key(&Subject::Variant(*id))) {
-            devices.running.statuses.set(id, VariantStatus::Ready);
+        for id in of_filter {
+            if !self.versions.running.contains_key(&Subject::Variant(id)) {
+                continue;
+            }
+            let settings = cx.frames.choice.settings_of(id);
+            if cx.frames.filters.workers.status().can_filter((id, None), settings) {
+                devices.running.statuses.set(id, VariantStatus::Ready);
+            } else {
+                // They ran on another device.
+                self.versions.running.remove(&Subject::Variant(id));
+            }
         }
         // Nothing stays off that the user has switched off.
         let stays_off = chosen.0 == VariantId::OFF && before.is_some();
