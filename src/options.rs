@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::app::player::find_filter;
 use crate::gl_window::Interface;
 use crate::window_system::WindowSystem;
 use box_filter::{Filter, Settings, VariantId, join_ids};
@@ -18,9 +19,10 @@ use video::{Language, Languages, OpenPolicy, References};
 #[derive(Debug, Clone, Args)]
 pub struct FolderArgs {
     /// Folder of a filter, filter.toml and kernels (docs/filters.md), or the name of one that clreel has written or opened; its
-    /// variants take the place of the box filter's [env: CLREEL_FILTER]
+    /// variants take the place of the box filter's. Repeated for a stack, in which each filters the picture of the one before;
+    /// other options belong to the last one [env: CLREEL_FILTER]
     #[arg(long = FILTER, value_name = "DIR|NAME", conflicts_with = "kernels")]
-    pub folder: Option<PathBuf>,
+    pub folder: Vec<PathBuf>,
     /// Value of a parameter of the filter, such as sigma=2.5; repeatable [default: that of the description]
     #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true)]
     pub set: Vec<String>,
@@ -30,6 +32,12 @@ pub struct FolderArgs {
 pub(crate) const FILTER: &str = "filter";
 
 impl FolderArgs {
+    /// Returns the folders of the filters below the last one, in the order in which they run.
+    pub(crate) fn below(&self) -> Vec<PathBuf> {
+        let below = self.folder.split_last().map_or(&[][..], |(_, below)| below);
+        below.iter().cloned().map(located).collect()
+    }
+
     /// Returns the values of the parameters of a variant's filter, for the box filter with this radius.
     ///
     /// # Errors
@@ -47,6 +55,13 @@ impl FolderArgs {
         }
         Ok(settings)
     }
+}
+
+/// Returns a folder as it is, if there is one; otherwise the folder of the filter with this name, if there is one.
+pub(crate) fn located(folder: PathBuf) -> PathBuf {
+    let is_name = folder.components().count() == 1 && !folder.exists();
+    let name = folder.to_str().filter(|_| is_name);
+    name.and_then(|name| find_filter(name).ok()).unwrap_or(folder)
 }
 
 /// Options that select the filter and its device, or two filters at once.

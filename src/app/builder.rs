@@ -122,6 +122,8 @@ pub(crate) enum Request {
     Need(Need),
     /// Builds the programs of a variant once more, for example after tuning has changed its parameters.
     Again(VariantId),
+    /// Builds a variant of a filter in the stack besides the chosen one, from these sources from now on.
+    Member { variant: VariantId, sources: Sources },
     /// Validates and builds the edited kernels of one version.
     Validate(VersionRequest),
     /// Disassembles the program of a variant for pictures of this size and format. `version` is the number of the version of the

@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::app::player::SavedMember;
 use base::error::{Error, Result};
 use base::jobs::{Job, Waker};
 use base::load::{self, Unread};
-use overlay::{MAX_RECENT_FILES, SavedState};
+use overlay::{MAX_RECENT_FILES, MAX_STACK, SavedState};
 
 /// The allowed range of the user's scale of the overlay, which is a factor of the scale that follows from the window's size.
 pub(crate) const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
@@ -37,6 +38,8 @@ pub(crate) struct Settings {
     pub ui_scale: f32,
     /// The folders of kernels that were edited, newest first, at most [`MAX_KERNEL_FOLDERS`].
     pub kernel_folders: Vec<String>,
+    /// The filters of the last stack, in the order in which they ran.
+    pub stack: Vec<SavedMember>,
     /// The paths of the movies that were opened last, newest first, at most [`MAX_RECENT_FILES`].
     pub recent_files: Vec<String>,
     /// The state of the overlay. Its fields in the file are `overlay_visible`, `hint_seen`, `hatched`, and fields of the panels
@@ -124,6 +127,7 @@ impl Default for Settings {
         Self {
             ui_scale: 1.0,
             kernel_folders: Vec::new(),
+            stack: Vec::new(),
             recent_files: Vec::new(),
             overlay: SavedState::default(),
         }
@@ -303,6 +307,7 @@ pub(crate) fn parse(contents: &[u8]) -> Result<Settings, Unread> {
     let scale = settings.ui_scale;
     settings.ui_scale = if scale.is_finite() { scale.clamp(*UI_SCALE.start(), *UI_SCALE.end()) } else { 1.0 };
     settings.kernel_folders.truncate(MAX_KERNEL_FOLDERS);
+    settings.stack.truncate(MAX_STACK);
     settings.recent_files.truncate(MAX_RECENT_FILES);
     Ok(settings)
 }

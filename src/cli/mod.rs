@@ -12,6 +12,7 @@ mod ladders;
 pub(crate) mod live;
 mod output;
 pub mod snapshot;
+mod stack;
 mod suggestion;
 pub mod tune;
 
@@ -27,7 +28,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Id, Parser, Subcomman
 use crate::app::player::find_filter;
 use crate::options::{
     FILTER, FilterArgs, FolderArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TimeoutArgs, TraceArgs,
-    TrialArgs, values,
+    TrialArgs, located, values,
 };
 use crate::probe;
 use ::ladders::yuv_to_rgba::Selection;
@@ -222,13 +223,6 @@ fn select_filter() {
             }
         }
     }
-}
-
-/// Returns a folder as it is, if there is one; otherwise the folder of the filter with this name, if there is one.
-fn located(folder: PathBuf) -> PathBuf {
-    let is_name = folder.components().count() == 1 && !folder.exists();
-    let name = folder.to_str().filter(|_| is_name);
-    name.and_then(|name| find_filter(name).ok()).unwrap_or(folder)
 }
 
 /// Returns the filter of a folder.

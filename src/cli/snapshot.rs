@@ -6,6 +6,7 @@ use ffmpeg_next::frame::Video;
 
 use crate::cli::frames::FrameRenderer;
 use crate::cli::output::print_line;
+use crate::cli::stack::Below;
 use crate::cli::{SnapshotArgs, exit, usage, working_devices};
 use crate::options::values::WipeSide;
 use crate::options::{FilterArgs, SceneId};
@@ -82,7 +83,9 @@ fn packed_planes(frame: &Video) -> Result<Option<(Layout, Vec<u8>)>> {
 /// If the file has no decodable frame, the filter cannot run, or the PNG cannot be written.
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     // The filter of each side gets the frames before this one that it reads.
-    let frames = requests(args).iter().map(|request| request.variant.frames()).max();
+    let below = Below::read(args.filter.folder.below())?;
+    let requests: Vec<Request> = requests(args).into_iter().map(|request| below.add_to(request)).collect();
+    let frames = requests.iter().map(Request::frames).max();
     let earlier = frames.unwrap_or(1) - 1;
     let frame = match args.scene {
         SceneId::Movie | SceneId::Cloth => {
@@ -93,11 +96,11 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
         }
         SceneId::Card if args.file.is_some() => usage("snapshot", "--scene card takes no FILE"),
         SceneId::Card => {
-            let lines: Vec<String> = requests(args).iter().map(Request::to_string).collect();
+            let lines: Vec<String> = requests.iter().map(Request::to_string).collect();
             card::frame_at(args.at, &lines, earlier)?
         }
     };
-    let mut image = filtered_image(args, frame)?;
+    let mut image = filtered_image(args, frame, (&requests, &below))?;
     if args.scene == SceneId::Cloth {
         image = cloth_image(args, &image)?;
     }
@@ -145,13 +148,12 @@ fn requests(args: &SnapshotArgs) -> Vec<Request> {
 }
 
 /// Filters the frame according to the options: one filter, a wipe, or a map of differences.
-fn filtered_image(args: &SnapshotArgs, frame: Frame) -> Result<Image> {
+fn filtered_image(args: &SnapshotArgs, frame: Frame, (sides, below): (&[Request], &Below)) -> Result<Image> {
     let trials = Trials::new(args.trial.timeouts.kernel_timeout);
-    let mut renderer = SnapshotRenderer { args, frame, trials, cl: None };
-    let sides = requests(args);
-    let mut pictures = renderer.images(&sides)?;
+    let mut renderer = SnapshotRenderer { args, frame, below, trials, cl: None };
+    let mut pictures = renderer.images(sides)?;
     match (pictures.pop(), pictures.pop()) {
-        (Some(right), Some(left)) if args.filter.difference => renderer.difference(&sides, [left, right]),
+        (Some(right), Some(left)) if args.filter.difference => renderer.difference(sides, [left, right]),
         (Some((_, right)), Some((size, mut left))) => {
             // If the width is odd, the middle column is that of the second image.
             let (row, half) = ((size.0 as usize * 4).max(1), size.0 as usize / 2 * 4);
@@ -172,6 +174,7 @@ type Image = ((u32, u32), Vec<u8>);
 struct SnapshotRenderer<'a> {
     args: &'a SnapshotArgs,
     frame: Frame,
+    below: &'a Below,
     /// The sandbox in which modified kernels of the filters run; this process never runs these.
     trials: Trials,
     /// The device's context, created on first use.
@@ -186,7 +189,7 @@ impl SnapshotRenderer<'_> {
         let is_device_chosen = self.args.filter.device.is_some();
         // As in the window, variants without OpenCL get pictures that the CPU has converted.
         let without_opencl = |request: &Request| {
-            let is_off = request.variant == VariantId::OFF && !is_device_chosen;
+            let is_off = request.variant == VariantId::OFF && !is_device_chosen && self.below.is_empty();
             is_off || request.variant.back_end().does_without_opencl()
         };
         let reads_planes = |request: &Request| request.variant.reads_planes();
@@ -199,7 +202,13 @@ impl SnapshotRenderer<'_> {
             } else {
                 let cl = self.cl("the frame is filtered")?;
                 let _watched = watch::on_device(&cl.device.info.name, "the frame is filtered");
-                on_device(&cl, &self.frame, requests, &mut self.trials)?
+                if self.below.is_empty() {
+                    on_device(&cl, &self.frame, requests, &mut self.trials)?
+                } else {
+                    let frames = requests.iter().map(Request::frames).max().unwrap_or(1);
+                    let pictures = self.frame.to_rgba(frames)?;
+                    self.below.render(&cl, requests, (pictures, size), &mut self.trials)?
+                }
             };
             for rgba in filtered {
                 pictures.push(self.frame.orientation().turn(size, rgba)?);

@@ -180,7 +180,9 @@ impl Filter {
 
     /// Returns the variant that is selected first.
     pub fn initial(&'static self) -> VariantId {
-        self.variants().nth(self.description.initial).unwrap_or(VariantId::OFF)
+        let initial = &self.description.variants[self.description.initial].id;
+        let of_box = || VariantId::built_in().find(|id| id.name == initial.as_str());
+        self.variants().nth(self.description.initial).or_else(of_box).unwrap_or(VariantId::OFF)
     }
 
     /// Returns the variant that all others are compared with, or the only one; `None` if they are compared with a built-in function.

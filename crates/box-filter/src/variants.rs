@@ -9,7 +9,6 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::config::Code;
-use super::described::DESCRIPTION;
 use super::filter::{Group, Variant, Work};
 use super::registry::{Filter, opened_variants};
 use super::table::{OFF, OWN, VARIANTS};
@@ -44,8 +43,7 @@ impl VariantId {
 
     /// Returns the variant that is selected when the window opens.
     pub fn initial() -> Self {
-        let of_box = || DESCRIPTION.variants[DESCRIPTION.initial].id.parse().unwrap_or(Self::OFF);
-        Filter::selected().map_or_else(of_box, Filter::initial)
+        Filter::selected().unwrap_or_else(|| Self::OFF.filter()).initial()
     }
 
     /// Returns the variant `auto`, which runs the fastest variant on a device by tuning results.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::estimate::Estimate;
-use super::filter::{BandTimes, FilterShape, FinishedBand, FrameFilter, RunningBand};
+use super::filter::{BandTimes, FilterShape, FinishedBand, FrameFilter, PassOf, RunningBand};
 use super::request::FilterTimes;
 use super::speed_model::SpeedModel;
 use base::error::Result;
+use box_filter::VariantId;
 use opencl::event::Waker;
 use stats::{KernelsId, Span};
 
@@ -49,8 +50,9 @@ impl Bands {
     pub fn new(kernels: KernelsId, filter: Box<dyn FrameFilter>, speeds: &SpeedModel) -> Self {
         let shape = filter.shape();
         let passes = || shape.passes.iter().enumerate();
-        let known = passes().map(|(pass, (_, work))| (*work, speeds.ns_per_unit(kernels, pass)));
-        let predicted = passes().map(|(pass, (_, work))| speeds.predict_ms(kernels, pass, *work));
+        let learned = |pass| learned_by(kernels, filter.pass_of(pass));
+        let known = passes().map(|(pass, (_, work))| (*work, speeds.ns_per_unit(learned(pass))));
+        let predicted = passes().map(|(pass, (_, work))| speeds.predict_ms(learned(pass), *work));
         Self {
             kernels,
             next: (0, 0),
@@ -76,7 +78,7 @@ impl Bands {
         while let Some((pass, rows)) = self.next_band(speeds) {
             let FilterShape { rows: all, band_ms, .. } = self.shape;
             let work = self.shape.passes[pass].1 * rows.len() as f64 / f64::from(all.max(1));
-            let predicted_ms = speeds.predict_ms(self.kernels, pass, work);
+            let predicted_ms = speeds.predict_ms(self.learned(pass), work);
             if !self.in_flight.is_empty() && self.in_flight_ms() + predicted_ms > 2.0 * band_ms {
                 break;
             }
@@ -97,7 +99,7 @@ impl Bands {
         let FilterShape { rows: all, band_ms, .. } = self.shape;
         let (step, work) = *self.shape.passes.get(pass).filter(|_| !self.cancelled)?;
         let step = step.max(1);
-        let row_ms = speeds.predict_ms(self.kernels, pass, work) / f64::from(all.max(1));
+        let row_ms = speeds.predict_ms(self.learned(pass), work) / f64::from(all.max(1));
         let fit = (band_ms / row_ms.max(1e-9)).min(f64::from(all)) as u32;
         let (rows, left) = ((fit / step).max(1).saturating_mul(step), all.saturating_sub(first));
         // Remaining rows that fit belong to this band, instead of making another one.
@@ -117,9 +119,14 @@ impl Bands {
             self.cancelled |= ran.cancelled;
             let ran = self.without_wait(ran);
             self.record(&band, &ran, elapsed);
-            speeds.record(self.kernels, band.pass, ran.ms * 1e6 / band.work);
+            speeds.record(self.learned(band.pass), ran.ms * 1e6 / band.work);
         }
         Ok(())
+    }
+
+    /// Returns the kernels and their pass whose measured speed predicts the times of a pass.
+    fn learned(&self, pass: usize) -> (KernelsId, usize) {
+        learned_by(self.kernels, self.filter.pass_of(pass))
     }
 
     /// Returns the times of a band. If they are wall times, leaves out the time in which the band waited for the one before it.
@@ -141,12 +148,23 @@ impl Bands {
         self.estimate.record_band(band.pass, band.work, ran.on_device.unwrap_or(seen));
         self.last_after = elapsed;
         let took = &mut self.took;
-        took.ms += ran.ms;
         took.by_wall |= ran.by_wall;
+        match self.filter.pass_of(band.pass) {
+            PassOf::Chosen(_) => {
+                took.ms += ran.ms;
+                took.on_device.extend(ran.on_device);
+            }
+            other => {
+                took.stack_ms += ran.ms;
+                took.stack_on_device.extend(ran.on_device);
+                if let PassOf::Layer(index, ..) = other {
+                    took.layer_ms[index] += ran.ms;
+                }
+            }
+        }
         if let Some(span) = ran.on_host {
             took.on_host = Some(Span { from: took.on_host.map_or(span.from, |first| first.from), ..span });
         }
-        took.on_device.extend(ran.on_device);
         let device_ms = if ran.by_wall { f64::NAN } else { ran.ms };
         self.finished.push(FinishedBand { pass: band.pass, rows: band.rows, device_ms });
     }
@@ -201,5 +219,15 @@ impl Bands {
     /// predicted time of the others. Returns `None` before anything was measured.
     pub(super) fn total_s(&self) -> Option<f64> {
         self.estimate.remaining_ms().map(|ms| self.last_after.as_secs_f64() + ms / 1e3)
+    }
+}
+
+/// Returns the kernels and their pass whose measured speed predicts the times of a pass, in a frame with these kernels of the chosen
+/// variant.
+fn learned_by(kernels: KernelsId, pass: PassOf) -> (KernelsId, usize) {
+    match pass {
+        PassOf::Chosen(pass) => (kernels, pass),
+        PassOf::Layer(_, kernels, pass) => (kernels, pass),
+        PassOf::Copy => ((VariantId::OFF, None), 0),
     }
 }

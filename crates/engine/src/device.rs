@@ -3,13 +3,13 @@
 use super::conversions::Check;
 use super::job::Job;
 use super::{Engine, Pipeline, Slot, TrialCase};
-use base::error::Result;
+use base::error::{Error, Result};
 use box_filter::color_kernels::Conversion;
 use box_filter::color_kernels::check::intended_kernel_file;
 use box_filter::{Settings, VariantId};
 use compute::BackEnd;
 use opencl::memory::Storage;
-use stats::{AutoChoice, KernelsId};
+use stats::{AutoChoice, KernelsId, Layer};
 use video::color::Layout;
 
 /// A device that was removed from its engine, with its frames and memory objects. It must be released on the thread that makes the
@@ -47,6 +47,8 @@ pub struct DeviceStatus {
     built: Vec<KernelsId>,
     /// Edited kernels whose trial in the sandbox is in progress, each with the settings of the trial.
     pending: Vec<(KernelsId, Settings)>,
+    /// Edited kernels whose trial failed, each with the settings of the trial and the error.
+    refused: Vec<(KernelsId, Settings, Error)>,
     /// All conversions that frames have requested.
     conversions: Vec<Conversion>,
     /// `Ok` if frames can be measured for the scopes, else the error because of which they cannot; `None` until the kernels
@@ -66,6 +68,16 @@ impl DeviceStatus {
     pub fn can_filter(&self, kernels: KernelsId, settings: impl Into<Settings>) -> bool {
         kernels.0.back_end().does_without_opencl()
             || self.built.contains(&kernels) && !self.pending.contains(&(kernels, settings.into()))
+    }
+
+    /// Returns the error because of which a layer of a stack is left out on this device; `None` if it runs, or will run soon.
+    pub fn layer_error(&self, layer: Layer) -> Option<Error> {
+        let kernels = (layer.variant, None);
+        let is_it =
+            |refused: &&(KernelsId, Settings, Error)| (refused.0, refused.1) == (kernels, layer.settings);
+        let refused = self.refused.iter().find(is_it).map(|(.., error)| error.clone());
+        let is_missing = self.has_device() && !self.built.contains(&kernels);
+        refused.or_else(|| is_missing.then(|| super::pipeline::not_built_error(layer.variant)))
     }
 
     /// Returns true if frames of this variant can be measured for scopes and auto-levels: always if the CPU measures them, and
@@ -175,6 +187,7 @@ impl Pipeline {
             is_cpu: Some(self.cl.is_cpu()),
             built: self.variants.kernels().collect(),
             pending: self.trials.pending().collect(),
+            refused: self.trials.refused().collect(),
             conversions: self.conversions.known.trust.keys().copied().collect(),
             scopes: scopes.map(|scopes| scopes.as_ref().map(|_| ()).map_err(Clone::clone)),
             has_comparer: self.meters.comparer.is_some(),

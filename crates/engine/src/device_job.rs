@@ -160,10 +160,14 @@ impl DeviceJob {
             }
         }
         stages.times[Stage::Filter as usize] += took.ms;
+        stages.times[Stage::Stack as usize] += took.stack_ms;
+        stages.layer_ms = took.layer_ms;
         stages.filter_by_wall |= took.by_wall;
         stages.work = took.work;
         stages.spans.extend(took.on_host);
-        ran.extend(took.on_device.into_iter().map(|span_ns| (Stage::Filter, Lane::Device, span_ns)));
+        for (stage, spans) in [(Stage::Filter, took.on_device), (Stage::Stack, took.stack_on_device)] {
+            ran.extend(spans.into_iter().map(|span_ns| (stage, Lane::Device, span_ns)));
+        }
         stages.add_spans(std::mem::take(&mut self.host_spans));
         let Some((event, before, after)) = &self.clock_sample else { return };
         if clock.adjust(event, *before, *after).is_err() {

@@ -14,7 +14,7 @@ use opencl::cl::{Answer, Buffer, ClContext, OrFail as _};
 use opencl::kernel::{Kernel, NdRange, Value, enqueue, expect_types};
 use opencl::memory::{Picture, Storage, allocation_flags};
 use opencl::sources::Sources;
-use opencl::transfer::enqueue_copy_to_image;
+use opencl::transfer::enqueue_copy;
 use opencl::{program, timer};
 use stats::Difference;
 
@@ -269,7 +269,7 @@ impl Engine {
             let (difference, ms) = comparer.compare_into(&heat, sides, a.size)?;
             if to_texture {
                 map.acquire(cl)?;
-                enqueue_copy_to_image(cl, &heat, map.device.shared_texture()?)?;
+                enqueue_copy(&cl.queue, &heat, map.device.shared_texture()?)?;
             }
             map.to_host(cl, to_texture)?;
             Ok((difference, ms))

@@ -13,7 +13,6 @@ use super::slot::SlotContent;
 use super::{Pipeline, Refusal};
 use crate::glsl::{GlslFilter, cannot_filter};
 use base::error::Error;
-use box_filter::VariantId;
 use compute::BackEnd;
 use opencl::event::Waker;
 use stats::{Request, Stage};
@@ -45,13 +44,13 @@ impl Loader {
         Job { request, slot, stages, .. }: &mut Job,
     ) -> Result<Vec<RgbaColors>, Error> {
         let to_texture = slot.texture().is_some();
-        let earlier = frame.earlier.pictures.iter().take(request.variant.frames() - 1).map(Arc::as_ref);
+        let earlier = frame.earlier.pictures.iter().take(request.frames() - 1).map(Arc::as_ref);
         let pictures: Vec<&Video> = std::iter::once(&frame.picture).chain(earlier).collect();
         slot.set_earlier(pictures.len() - 1);
         // Other back ends than OpenCL take RGBA from the host, whatever the device could convert.
         if let Some(pipeline) = pipeline {
             pipeline.took_planes = false;
-            let layout = |picture: &&Video| pipeline.conversion(picture, request.kernels(), to_texture);
+            let layout = |picture: &&Video| pipeline.conversion(picture, request.first_kernels(), to_texture);
             if let Some(layouts) = pictures.iter().map(layout).collect::<Option<Vec<Layout>>>() {
                 let began = Instant::now();
                 for (back, (picture, layout)) in pictures.iter().zip(&layouts).enumerate() {
@@ -88,6 +87,7 @@ impl Loader {
     ) -> Result<Option<Box<dyn FrameFilter>>, Refusal> {
         let Job { request, slot, stages, .. } = job;
         let Request { variant, correction, measurements, .. } = *request;
+        let is_filtered = request.filters().next().is_some();
         let is_rgba = slot.loaded == SlotContent::Rgba;
         let corrects =
             pipeline.as_ref().is_some_and(|pipeline| !is_rgba || pipeline.conversions.can_correct());
@@ -102,12 +102,13 @@ impl Loader {
         let correction = correction.filter(|_| corrects);
         let can = pipeline.as_ref().is_some_and(|pipeline| matches!(pipeline.meters.scopes, Some(Ok(_))));
         let measures = request.measures() && can;
+        if variant.back_end().does_without_opencl() && !request.stack.is_empty() {
+            return Err(Refusal::Unsupported(super::prepare::not_in_a_stack(variant)));
+        }
         match (variant.back_end(), pipeline) {
             (BackEnd::Native, _) => self.prepare_native(job).map(Some).map_err(Refusal::Unsupported),
             (BackEnd::Glsl, _) => self.prepare_glsl(job).map(Some).map_err(Refusal::Unsupported),
-            (_, Some(pipeline))
-                if !is_rgba || variant != VariantId::OFF || correction.is_some() || measures =>
-            {
+            (_, Some(pipeline)) if !is_rgba || is_filtered || correction.is_some() || measures => {
                 pipeline.prepare(job, correction, colors)
             }
             (BackEnd::OpenCl, None) => Err(Refusal::Unsupported(super::pipeline::not_built_error(variant))),

@@ -27,7 +27,7 @@ use box_filter::{Scratch, VariantId};
 use opencl::cl::{ClContext, Queue, flush};
 use opencl::event::{Waker, wait_in_queue, wake_after};
 use opencl::timer::DeviceClock;
-use opencl::transfer::enqueue_copy_to_image;
+use opencl::transfer::enqueue_copy;
 use opengl::pixel_buffer::PixelBuffer;
 use stats::{Lane, Request, Sharing, Span, Stage, Stages};
 use video::color::{Layout, PackedPicture, Staging};
@@ -52,6 +52,8 @@ pub struct Pipeline {
     pub conversions: Conversions,
     /// Memory for the RGBA picture between its conversion and its filter, and for those of earlier frames.
     pub(super) between: Vec<PictureBuffer>,
+    /// Memory for pictures between the filters of a stack.
+    pub(super) stacked: Vec<PictureBuffer>,
     /// Memory for the filtered picture, if that is then copied, or stretched by auto-levels, into a texture.
     pub(super) filtered: PictureBuffer,
     /// Memory for filtered planes before their conversion.
@@ -91,6 +93,7 @@ impl Pipeline {
             trials: Trials::default(),
             conversions: Conversions::new(&cl),
             between: Vec::new(),
+            stacked: Vec::new(),
             filtered: PictureBuffer::default(),
             planes: PictureBuffer::default(),
             times,
@@ -190,7 +193,7 @@ impl Pipeline {
         let began = Instant::now();
         if let (Some(filtered), false) = (&job.to_copy, job.is_cancelled) {
             let texture = slot.device.shared_texture()?;
-            job.copied.push(enqueue_copy_to_image(&self.cl, filtered, texture)?);
+            job.copied.push(enqueue_copy(&self.cl.queue, filtered, texture)?);
         }
         let before = Instant::now();
         let last = slot.to_host(&self.cl, job.to_texture)?;

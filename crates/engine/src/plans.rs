@@ -8,11 +8,10 @@ use box_filter::Extent;
 use box_filter::color_kernels::KernelCache;
 
 /// Identifies a plan (the kernels of a filter with their arguments set) within one slot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PlanKey {
-    /// The number that identifies the built variant whose kernels the plan has.
-    pub number: u64,
-    pub whole: Extent,
+    /// For each filter, the number that identifies its built variant, and the extent of its picture.
+    pub filters: Vec<(u64, Extent)>,
     /// The handles of the memory objects that the plan reads and writes. No other objects have these handles while the plan keeps its own
     /// alive.
     pub memory: Vec<usize>,

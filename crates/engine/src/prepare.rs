@@ -4,7 +4,7 @@
 
 use super::conversions::Trust;
 use super::device_job::{Colors, DeviceJob};
-use super::filter::{FrameFilter, Kernels};
+use super::filter::{FrameFilter, Kernels, Step};
 use super::job::Job;
 use super::picture_buffer::PictureBuffer;
 use super::pipeline::not_built_error;
@@ -13,9 +13,9 @@ use super::slot::{Slot, SlotContent, no_picture_error};
 use super::{Pipeline, Refusal, TrialCase};
 use base::error::Error;
 use box_filter::color_kernels::{ConvertCommand, CorrectCommand};
-use box_filter::{Extent, VariantId};
+use box_filter::{Extent, Settings, VariantId};
 use opencl::memory::{Picture, Storage};
-use stats::Request;
+use stats::{KernelsId, Request};
 use video::color::{Correction, Layout, RgbaColors};
 
 /// The way in which the picture of a frame, or of one before it, becomes an input of the filter.
@@ -28,6 +28,53 @@ struct InputPicture {
     to: Option<Picture>,
     correction: Option<Correction>,
     colors: RgbaColors,
+}
+
+/// A filter that makes a picture, alone or in a stack.
+#[derive(Clone, Copy)]
+struct Link {
+    /// The index among the layers of the stack; `None` for the chosen filter.
+    layer: Option<usize>,
+    kernels: KernelsId,
+    settings: Settings,
+    /// The number of the built variant.
+    number: u64,
+    /// The kinds of memory (buffer or image) that the filter reads and that the last step writes.
+    input: Storage,
+    output: Storage,
+}
+
+impl Link {
+    fn frames(&self) -> usize {
+        self.kernels.0.frames()
+    }
+}
+
+/// A run of one of the links, or a copy between two of them.
+enum Command {
+    Filter { link: usize, sources: Vec<Picture>, target: Picture, whole: Extent },
+    Copy(Picture, Picture),
+}
+
+impl Command {
+    /// Adds what the command is made of to the key of the frame's filter.
+    fn add_to(&self, key: &mut PlanKey, links: &[Link]) {
+        let handle = |picture: &Picture| picture.mem().raw().addr();
+        match self {
+            Self::Filter { link, sources, target, whole } => {
+                key.filters.push((links[*link].number, *whole));
+                key.memory.extend(sources.iter().chain([target]).map(handle));
+            }
+            Self::Copy(from, to) => key.memory.extend([from, to].map(handle)),
+        }
+    }
+}
+
+/// Returns the error for a variant that cannot be one of several filters.
+pub(super) fn not_in_a_stack(variant: VariantId) -> Error {
+    let what = format!("'{variant}' cannot be in a stack of filters.");
+    let hint = "Choose another variant, or remove the other filters (F).";
+    Error::new(what, "It does not read pictures of other filters on the device.", hint)
 }
 
 impl Pipeline {
@@ -46,11 +93,17 @@ impl Pipeline {
         let (Request { variant, settings, .. }, size) = (*request, slot.size);
         let planes = slot.planes.as_ref().filter(|_| slot.loaded == SlotContent::Planes);
         let layout = planes.map(|planes| *planes.layout());
-        let (read, written) =
-            self.storages(slot, request, layout, layout.is_some() || correction.is_some())?;
+        let changes_colors = layout.is_some() || correction.is_some();
+        let links = self.links(slot, request, layout)?;
+        let (read, written) = match (&links[..], self.writes_texture_of(slot)) {
+            ([first, .., last], _) | ([first @ last], _) => (first.input, last.output),
+            ([], true) if changes_colors => (Storage::Image, Storage::Image),
+            // An unchanged picture is only measured, which is best done in a buffer.
+            ([], _) => (Storage::Buffer, Storage::Buffer),
+        };
         let (output, job) = self.output(slot, request, written)?;
         let job = on_device.insert(job);
-        let (sources, target, whole) = match layout {
+        let commands = match layout {
             Some(layout) if variant.reads_planes() => {
                 let source = slot.planes.as_mut().ok_or_else(no_picture_error)?.on_device(&self.cl)?.clone();
                 let filtered = layout.filtered();
@@ -59,14 +112,14 @@ impl Pipeline {
                 let correction = correction.unwrap_or(Correction::NEUTRAL);
                 let command = ConvertCommand { layout: filtered, planes, to, correction };
                 job.colors = Some(Colors::ConvertFiltered(command));
-                (vec![source], block, Extent::planes(layout, settings))
+                let whole = Extent::planes(layout, settings);
+                vec![Command::Filter { link: 0, sources: vec![source], target: block, whole }]
             }
             _ => {
-                let is_filtered = self.variants.get(request.kernels()).is_some();
                 slot.require_earlier_in(read);
                 let mut sources = Vec::with_capacity(colors.len());
                 for (back, colors) in colors.iter().enumerate() {
-                    let to = if is_filtered { None } else { Some(output.clone()) };
+                    let to = if links.is_empty() { Some(output.clone()) } else { None };
                     let picture = InputPicture { back, read, to, correction, colors: *colors };
                     let (source, colors) = self.rgba_source(slot.frames_back(back), picture)?;
                     sources.push(source);
@@ -76,7 +129,7 @@ impl Pipeline {
                         job.earlier_colors.extend(colors);
                     }
                 }
-                if !is_filtered {
+                if links.is_empty() {
                     if let (None, Some(Picture::Buffer(from)), Picture::Buffer(to)) =
                         (&job.colors, sources.pop(), output)
                     {
@@ -84,19 +137,91 @@ impl Pipeline {
                     }
                     return Ok(None);
                 }
-                (sources, output, variant.extent(size, settings))
+                self.commands(&links, sources, (output, size))?
             }
         };
-        let built = self.variants.get(request.kernels()).ok_or_else(|| not_built_error(variant))?;
-        let sources: Vec<&Picture> = sources.iter().collect();
-        let memory = sources.iter().copied().chain([&target]);
-        let memory = memory.map(|picture| picture.mem().raw().addr()).collect();
-        let key = plan_key.insert(PlanKey { number: built.number, whole, memory });
+        let key = plan_key.insert(PlanKey::default());
+        commands.iter().for_each(|command| command.add_to(key, &links));
         if let Some(filter) = slot.device.plans.take(key) {
             return Ok(Some(filter));
         }
-        let plan = built.plan((&sources, &target), &mut self.scratch, whole)?;
-        Ok(Some(Box::new(Kernels { plan, queue: self.cl.queue.clone() })))
+        let steps = commands.into_iter().map(|command| self.step(command, &links, size.1));
+        let steps = steps.collect::<Result<_, Error>>()?;
+        Ok(Some(Box::new(Kernels::new(steps, self.cl.queue.clone()))))
+    }
+
+    /// Returns the commands by which these filters make `output` of pictures of this size, each filter of the pictures that the one
+    /// below it makes. `pictures` are those of the frame and of the frames before it, nearest first; before the movie's first frame,
+    /// that one is repeated.
+    ///
+    /// # Errors
+    /// If memory runs out.
+    fn commands(
+        &mut self,
+        links: &[Link],
+        mut pictures: Vec<Picture>,
+        (output, size): (Picture, (u32, u32)),
+    ) -> Result<Vec<Command>, Error> {
+        let (mut commands, mut used) = (Vec::new(), 0);
+        for (at, link) in links.iter().enumerate() {
+            // Filters of several frames above this one read its pictures of as many frames.
+            let frames = 1 + links[at + 1..].iter().map(|above| above.frames() - 1).sum::<usize>();
+            let last = pictures.len() - 1;
+            let mut written = Vec::new();
+            for back in 0..frames.min(pictures.len()) {
+                let reads = (back..back + link.frames()).map(|back| pictures[back.min(last)].clone());
+                let sources = reads.collect();
+                let target = match at + 1 == links.len() {
+                    true => output.clone(),
+                    false => self.stacked_memory(&mut used, link.output, size)?,
+                };
+                let whole = link.kernels.0.extent(size, link.settings);
+                written.push(target.clone());
+                commands.push(Command::Filter { link: at, sources, target, whole });
+            }
+            if let Some(above) = links.get(at + 1).filter(|above| above.input != link.output) {
+                for picture in &mut written {
+                    let to = self.stacked_memory(&mut used, above.input, size)?;
+                    commands.push(Command::Copy(std::mem::replace(picture, to.clone()), to));
+                }
+            }
+            pictures = written;
+        }
+        Ok(commands)
+    }
+
+    /// Returns the next memory for a picture between two filters of a stack.
+    fn stacked_memory(
+        &mut self,
+        used: &mut usize,
+        storage: Storage,
+        size: (u32, u32),
+    ) -> Result<Picture, Error> {
+        if self.stacked.len() <= *used {
+            self.stacked.push(PictureBuffer::default());
+        }
+        *used += 1;
+        self.stacked[*used - 1].get(&self.cl, storage, size)
+    }
+
+    /// Returns the step of a filter that a command makes, for pictures with this number of rows.
+    ///
+    /// # Errors
+    /// If the kernels refuse their arguments, or memory runs out.
+    fn step(&mut self, command: Command, links: &[Link], rows: u32) -> Result<Step, Error> {
+        Ok(match command {
+            Command::Copy(from, to) => Step::Copy { from, to, rows },
+            Command::Filter { link, sources, target, whole } => {
+                let Link { layer, kernels, .. } = links[link];
+                let built = self.variants.get(kernels).ok_or_else(|| not_built_error(kernels.0))?;
+                let sources: Vec<&Picture> = sources.iter().collect();
+                let plan = built.plan((&sources, &target), &mut self.scratch, whole)?;
+                match layer {
+                    None => Step::Chosen(plan),
+                    Some(index) => Step::Layer(index, kernels, plan),
+                }
+            }
+        })
     }
 
     /// Returns the memory from which the filter reads the RGBA picture that was loaded into `slot`, and the command that converts or
@@ -134,55 +259,95 @@ impl Pipeline {
         Ok((to, Some(command)))
     }
 
-    /// Returns the kinds of memory (buffer or image) that the filter reads and that the last step writes. `layout` is that of the planes in
-    /// the slot, if it has planes, and `changes_colors` is true if the picture is converted or corrected.
+    /// Returns the filters that make the picture, in their order; none if it is not filtered. Layers of a stack are left out if they
+    /// are not built, or if their trial failed. `layout` is that of the planes in the slot, if it has planes.
     ///
     /// # Errors
-    /// If the variant is not built, the trial of its kernels is pending, or the variant does not support the picture.
-    fn storages(
+    /// If the chosen variant is not built or does not support the picture, or the trial of any kernels is pending.
+    fn links(
         &mut self,
         slot: &Slot,
         request: &Request,
         layout: Option<Layout>,
-        changes_colors: bool,
-    ) -> Result<(Storage, Storage), Refusal> {
-        let Request { variant, version, settings, .. } = *request;
-        let (size, info) = (slot.size, &self.cl.device.info);
-        let unchanged = if self.writes_texture_of(slot) { Storage::Image } else { Storage::Buffer };
-        if variant.reads_planes() {
-            let unsupported = |why: &str| {
-                let hint = "Choose another variant; fused filters pictures of any format.";
-                Refusal::Unsupported(Error::new(format!("'{variant}' cannot filter this movie."), why, hint))
-            };
-            let missing = || match self.conversions.known.trust.values().any(|trust| *trust == Trust::Refused)
-            {
-                true => "The program that converts its pictures on the device does not build, or is wrong.",
-                false => "The device does not read the planes of its pictures' format.",
-            };
-            let layout = layout.ok_or_else(|| unsupported(missing()))?;
-            let bytes = layout.filtered().bytes() as u64;
-            self.trials.require(TrialCase { variant, version, size, settings, layout: Some(layout) })?;
-            return match (self.variants.get(request.kernels()), info.has_room(bytes, bytes)) {
-                (None, _) => Err(unsupported("It is not built.")),
-                (_, false) => {
-                    Err(unsupported("Its planes are larger than one piece of the device's memory."))
+    ) -> Result<Vec<Link>, Refusal> {
+        let mut links = Vec::new();
+        for (layer, kernels, settings) in request.filters() {
+            let case =
+                TrialCase { variant: kernels.0, version: kernels.1, size: slot.size, settings, layout: None };
+            let link = match layer {
+                None if kernels.0.reads_planes() => self.planar_link(slot, request, layout),
+                _ => {
+                    self.trials.require(case).and_then(|()| self.link((layer, kernels, settings), slot.size))
                 }
-                (_, true) => Ok((Storage::Buffer, unchanged)),
             };
+            match link {
+                Err(Refusal::Unsupported(_)) if layer.is_some() => {}
+                link => links.push(link?),
+            }
         }
-        self.trials.require(TrialCase { variant, version, size, settings, layout: None })?;
-        match self.variants.get(request.kernels()) {
+        Ok(links)
+    }
+
+    /// Returns the link of a filter that reads RGBA pictures of this size.
+    ///
+    /// # Errors
+    /// If it is not built, or does not support the picture.
+    fn link(
+        &self,
+        (layer, kernels, settings): (Option<usize>, KernelsId, Settings),
+        size: (u32, u32),
+    ) -> Result<Link, Refusal> {
+        match self.variants.get(kernels) {
             Some(built) => {
-                built.id().supports(info, size.0, size.1).map_err(Refusal::Unsupported)?;
-                Ok((built.input, built.output))
+                let supported = built.id().supports(&self.cl.device.info, size.0, size.1);
+                supported.map_err(Refusal::Unsupported)?;
+                let (number, input, output) = (built.number, built.input, built.output);
+                Ok(Link { layer, kernels, settings, number, input, output })
             }
             // This version has just been replaced by the one that the wipe is going to show.
-            None if version.is_some() => Err(Refusal::TrialPending),
-            None if variant != VariantId::OFF => Err(Refusal::Unsupported(not_built_error(variant))),
-            None if changes_colors => Ok((unchanged, unchanged)),
-            // An unchanged picture is only measured, which is best done in a buffer.
-            None => Ok((Storage::Buffer, Storage::Buffer)),
+            None if kernels.1.is_some() => Err(Refusal::TrialPending),
+            None => Err(Refusal::Unsupported(not_built_error(kernels.0))),
         }
+    }
+
+    /// Returns the link of the chosen variant, which filters planes with this layout.
+    ///
+    /// # Errors
+    /// If it is not built, its trial is pending, it does not support the planes, or there are other filters in the stack.
+    fn planar_link(
+        &mut self,
+        slot: &Slot,
+        request: &Request,
+        layout: Option<Layout>,
+    ) -> Result<Link, Refusal> {
+        let Request { variant, version, settings, .. } = *request;
+        if !request.stack.is_empty() {
+            return Err(Refusal::Unsupported(not_in_a_stack(variant)));
+        }
+        let unsupported = |why: &str| {
+            let hint = "Choose another variant; fused filters pictures of any format.";
+            Refusal::Unsupported(Error::new(format!("'{variant}' cannot filter this movie."), why, hint))
+        };
+        let missing = || match self.conversions.known.trust.values().any(|trust| *trust == Trust::Refused) {
+            true => "The program that converts its pictures on the device does not build, or is wrong.",
+            false => "The device does not read the planes of its pictures' format.",
+        };
+        let layout = layout.ok_or_else(|| unsupported(missing()))?;
+        let bytes = layout.filtered().bytes() as u64;
+        self.trials.require(TrialCase {
+            variant,
+            version,
+            size: slot.size,
+            settings,
+            layout: Some(layout),
+        })?;
+        let built = self.variants.get(request.kernels()).ok_or_else(|| unsupported("It is not built."))?;
+        if !self.cl.device.info.has_room(bytes, bytes) {
+            return Err(unsupported("Its planes are larger than one piece of the device's memory."));
+        }
+        let output = if self.writes_texture_of(slot) { Storage::Image } else { Storage::Buffer };
+        let (kernels, number) = (request.kernels(), built.number);
+        Ok(Link { layer: None, kernels, settings, number, input: Storage::Buffer, output })
     }
 
     /// Prepares the picture that the last step writes, in memory of the kind `storage`, and the commands that use it afterwards. If textures

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Slot;
 use base::error::Error;
-use stats::{FilterWork, Readings, Span, Stages};
+use stats::{FilterWork, MAX_OTHERS, Readings, Span, Stages};
 
 /// The number that identifies a submitted frame within one engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,12 +76,18 @@ pub struct Finished {
 /// The measured filter times of a frame's finished bands.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FilterTimes {
-    /// The sum over all bands of all passes, in milliseconds.
+    /// The sum over all bands of the chosen variant's passes, in milliseconds.
     pub ms: f64,
+    /// The sum over the bands of each layer of a stack, in milliseconds.
+    pub layer_ms: [f64; MAX_OTHERS],
+    /// The sum over all bands of the layers and all copies between filters, in milliseconds.
+    pub stack_ms: f64,
     /// True if `ms` includes wall time, because no device time was available.
     pub by_wall: bool,
-    /// The start and end of each band on the device's clock, in nanoseconds.
+    /// The start and end of each band of the chosen variant on the device's clock, in nanoseconds.
     pub on_device: Vec<(u64, u64)>,
+    /// The start and end of each other band.
+    pub stack_on_device: Vec<(u64, u64)>,
     /// The interval of the Rust filter on the host's clock; `None` for other filters, and if it did not run.
     pub on_host: Option<Span>,
     /// The bytes and operations of the filter's kernels, and their times; `None` for filters without kernels.

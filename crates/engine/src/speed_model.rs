@@ -79,19 +79,19 @@ impl SpeedModel {
     }
 
     /// Returns the predicted time, in milliseconds, for an amount of work of a pass, given in the filter's own unit.
-    pub(super) fn predict_ms(&self, kernels: KernelsId, pass: usize, work: f64) -> f64 {
+    pub(super) fn predict_ms(&self, (kernels, pass): (KernelsId, usize), work: f64) -> f64 {
         let learned = self.learned.get(&(kernels, pass)).map(|learned| learned.ns);
         learned.unwrap_or_else(|| self.guess(kernels.0)) * work / 1e6
     }
 
     /// Returns the measured time for one unit of work of a pass, in nanoseconds; `None` if only its first band was measured, or nothing.
-    pub(super) fn ns_per_unit(&self, kernels: KernelsId, pass: usize) -> Option<f64> {
+    pub(super) fn ns_per_unit(&self, (kernels, pass): (KernelsId, usize)) -> Option<f64> {
         self.learned.get(&(kernels, pass)).filter(|learned| learned.warm).map(|learned| learned.ns)
     }
 
     /// Updates the speed of a pass with a finished band, which took `seen` nanoseconds for one unit of work. Ignores impossible
     /// times.
-    pub(super) fn record(&mut self, kernels: KernelsId, pass: usize, seen: f64) {
+    pub(super) fn record(&mut self, (kernels, pass): (KernelsId, usize), seen: f64) {
         if !seen.is_finite() || seen <= 0.0 {
             return;
         }
@@ -123,21 +123,21 @@ mod tests {
     fn a_kernels_first_band_teaches_only_until_there_is_a_second_one() {
         let mut speeds = SpeedModel::default();
         speeds.forget_device(DeviceKind::Cpu);
-        assert_eq!(speeds.ns_per_unit(naive(), 0), None);
-        speeds.record(naive(), 0, 130.0);
-        assert_eq!((speeds.ns_per_unit(naive(), 0), speeds.predict_ms(naive(), 0, 1e6)), (None, 130.0));
-        speeds.record(naive(), 0, 10.0);
-        assert_eq!(speeds.ns_per_unit(naive(), 0), Some(10.0));
-        speeds.record(naive(), 0, 20.0);
-        assert_eq!(speeds.predict_ms(naive(), 0, 1e6), 13.0);
-        let before = speeds.ns_per_unit(naive(), 0);
-        speeds.record(naive(), 0, 15_000.0);
-        assert!((speeds.predict_ms(naive(), 0, 1e6) - 13.0 * 1.9).abs() < 1e-9, "the process was stopped");
-        (0..20).for_each(|_| speeds.record(naive(), 0, 1300.0));
-        assert!(speeds.predict_ms(naive(), 0, 1e6) > 1200.0, "it is slow from now on");
+        assert_eq!(speeds.ns_per_unit((naive(), 0)), None);
+        speeds.record((naive(), 0), 130.0);
+        assert_eq!((speeds.ns_per_unit((naive(), 0)), speeds.predict_ms((naive(), 0), 1e6)), (None, 130.0));
+        speeds.record((naive(), 0), 10.0);
+        assert_eq!(speeds.ns_per_unit((naive(), 0)), Some(10.0));
+        speeds.record((naive(), 0), 20.0);
+        assert_eq!(speeds.predict_ms((naive(), 0), 1e6), 13.0);
+        let before = speeds.ns_per_unit((naive(), 0));
+        speeds.record((naive(), 0), 15_000.0);
+        assert!((speeds.predict_ms((naive(), 0), 1e6) - 13.0 * 1.9).abs() < 1e-9, "the process was stopped");
+        (0..20).for_each(|_| speeds.record((naive(), 0), 1300.0));
+        assert!(speeds.predict_ms((naive(), 0), 1e6) > 1200.0, "it is slow from now on");
         speeds.learned.insert((naive(), 0), LearnedSpeed { ns: before.unwrap(), warm: true });
-        speeds.record(naive(), 0, f64::NAN);
-        assert_eq!((speeds.ns_per_unit(naive(), 0), speeds.ns_per_unit(naive(), 1)), (Some(13.0), None));
+        speeds.record((naive(), 0), f64::NAN);
+        assert_eq!((speeds.ns_per_unit((naive(), 0)), speeds.ns_per_unit((naive(), 1))), (Some(13.0), None));
     }
 
     #[test]

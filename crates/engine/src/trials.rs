@@ -73,6 +73,14 @@ impl Trials {
         pending.map(|(case, _)| (case.kernels(), case.settings))
     }
 
+    /// Returns the kernels and settings whose trial failed, with the error.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = (KernelsId, Settings, Error)> {
+        let error = |result: &Option<Result<()>>| result.as_ref()?.as_ref().err().cloned();
+        self.cases
+            .iter()
+            .filter_map(move |(case, result)| Some((case.kernels(), case.settings, error(result)?)))
+    }
+
     /// Forgets the trials that have no result, so that frames request them again.
     pub(super) fn forget_requests(&mut self) {
         self.cases.retain(|_, result| result.is_some());

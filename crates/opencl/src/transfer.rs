@@ -55,13 +55,15 @@ pub fn enqueue_unmap(queue: &Queue, picture: &Picture, mapped: NonNull<u8>) -> R
     cl::enqueue_unmap(queue, picture.mem(), mapped).map_err(enqueue_failed)
 }
 
-/// Enqueues a copy of the buffer `from` to the image `to`, which has the same size.
+/// Enqueues a copy of the picture in a buffer to an image, or back. Both have the same size.
 ///
 /// # Errors
-/// Returns an error if `from` is no buffer or `to` no image, or the driver reports an error.
-pub fn enqueue_copy_to_image(cl: &ClContext, from: &Picture, to: &Picture) -> Result<Event> {
-    let (Picture::Buffer(from), Picture::Image(to)) = (from, to) else {
-        return Err(enqueue_failed(Status(ffi::CL_INVALID_MEM_OBJECT)));
-    };
-    to.enqueue_copy_from(&cl.queue, from).map_err(enqueue_failed)
+/// Returns an error if both are of one kind, or the driver reports an error.
+pub fn enqueue_copy(queue: &Queue, from: &Picture, to: &Picture) -> Result<Event> {
+    match (from, to) {
+        (Picture::Buffer(from), Picture::Image(to)) => to.enqueue_copy_from(queue, from),
+        (Picture::Image(from), Picture::Buffer(to)) => from.enqueue_copy_to(queue, to),
+        _ => Err(Status(ffi::CL_INVALID_MEM_OBJECT)),
+    }
+    .map_err(enqueue_failed)
 }

@@ -174,6 +174,25 @@ pub enum Action {
     SelectFilter(usize),
     /// Filter with the filter at this index of [`crate::FilterList::rows`] at the left of a wipe, and with the present one at the right.
     WipeFilter(usize),
+    /// Put the filter at this index of [`crate::FilterList::rows`] on the stack: it filters the picture of the others.
+    StackFilter(usize),
+    /// Choose the filter at this place of the stack: keys and sliders belong to it.
+    ChooseLayer(usize),
+    /// Switch the filter at this place of the stack on or off.
+    SwitchLayer(usize),
+    /// Remove the filter at this place from the stack.
+    RemoveLayer(usize),
+    /// Move a filter of the stack from one place to another.
+    MoveLayer {
+        /// The place before.
+        from: usize,
+        /// The place afterwards.
+        to: usize,
+    },
+    /// Undo the last change of the stack.
+    UndoStack,
+    /// Make the last stack again.
+    RestoreStack,
     /// Write a new filter from a template into a new folder, and filter with it.
     NewFilter,
     /// Write a filter with the user's own kernel into a new folder, and filter with it.

@@ -7,6 +7,7 @@ use egui::{ColorImage, Image, TextureHandle, TextureOptions};
 
 use crate::panel::{ColumnPanel, Pane, line, paragraph};
 use crate::prelude::*;
+use crate::stack::{self, MAX_STACK, StackView};
 
 /// The width and the height in points of the place of a thumbnail.
 const THUMBNAIL: Vec2 = vec2(72.0, 40.5);
@@ -43,6 +44,8 @@ pub struct FilterList {
     pub rows: Vec<FilterRow>,
     /// The index of the selected filter.
     pub selected: usize,
+    /// The filters that run one after the other.
+    pub stack: StackView,
     /// True while a folder is being opened or written.
     pub is_pending: bool,
 }
@@ -62,8 +65,9 @@ pub(super) static FILTERS: ColumnPanel = ColumnPanel {
 fn show(ui: &mut Ui, pane: &mut Pane) {
     let (list, actions) = (pane.pass.view.filters, &mut pane.pass.actions);
     ui.spacing_mut().item_spacing.y = 2.0;
-    for (index, row) in list.rows.iter().enumerate() {
-        show_row(ui, (index, row), list.selected == index, actions);
+    stack::show(ui, &list.stack, actions);
+    for index in 0..list.rows.len() {
+        show_row(ui, list, index, actions);
     }
     egui::Frame::new().inner_margin(Margin::symmetric(8, 4)).show(ui, |ui| {
         if list.is_pending {
@@ -81,7 +85,8 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
 }
 
 /// Lays one filter out. A click changes to it.
-fn show_row(ui: &mut Ui, (index, row): (usize, &FilterRow), is_selected: bool, actions: &mut Vec<Action>) {
+fn show_row(ui: &mut Ui, list: &FilterList, index: usize, actions: &mut Vec<Action>) {
+    let (row, is_selected) = (&list.rows[index], list.selected == index);
     let block = ui.scope_builder(UiBuilder::new().sense(Sense::click()), |ui| {
         let alpha = if ui.response().hovered() { 22 } else { 8 };
         let frame = egui::Frame::new().fill(Color32::from_white_alpha(alpha)).corner_radius(4);
@@ -97,13 +102,8 @@ fn show_row(ui: &mut Ui, (index, row): (usize, &FilterRow), is_selected: bool, a
                         Some(error) => paragraph(ui, &format!("{} {}", error.what, error.why), theme::ERROR),
                         None => paragraph(ui, &row.sentence, theme::TEXT),
                     };
-                    if !is_selected && row.error.is_none() {
-                        let beside = ui.add(Button::new("Beside the present one").small());
-                        beside
-                            .explain(
-                                "Show this filter at the left of a wipe, and the present one at the right",
-                            )
-                            .on_click(Action::WipeFilter(index), actions);
+                    if row.error.is_none() {
+                        ui.horizontal_wrapped(|ui| show_buttons(ui, (list, index), actions));
                     }
                 });
             });
@@ -113,6 +113,23 @@ fn show_row(ui: &mut Ui, (index, row): (usize, &FilterRow), is_selected: bool, a
     let response = block.response.named(Role::Button, &row.name);
     let response = response.valued(|| if is_selected { "selected".to_owned() } else { String::new() });
     response.explain(place).on_click(Action::SelectFilter(index), actions);
+}
+
+/// Lays out the buttons of a filter: for a wipe and for the stack.
+fn show_buttons(ui: &mut Ui, (list, index): (&FilterList, usize), actions: &mut Vec<Action>) {
+    ui.spacing_mut().item_spacing.x = 4.0;
+    if list.selected != index {
+        let beside = ui.add(Button::new("Beside the present one").small());
+        beside
+            .explain("Show this filter at the left of a wipe, and the present one at the right")
+            .on_click(Action::WipeFilter(index), actions);
+    }
+    if list.stack.rows.len() < MAX_STACK {
+        let stack = ui.add(Button::new("On the stack").small());
+        stack
+            .explain("Filter the picture of the present filter once more, by this one")
+            .on_click(Action::StackFilter(index), actions);
+    }
 }
 
 /// Draws the picture of a filter, or an empty place if there is none.

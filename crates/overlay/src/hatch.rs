@@ -53,6 +53,7 @@ fn is_ink(tile: usize, x: usize, y: usize) -> bool {
         Stage::Convert => every(2, x) && every(4, up),
         Stage::Correct => every(4, x),
         Stage::Filter => false,
+        Stage::Stack => every(8, x),
         Stage::Reduce => every(4, x) && every(2, y),
         Stage::Levels => every(2, x),
         Stage::Release => every(4, down),

@@ -70,6 +70,7 @@ pub(crate) fn stage_color(stage: Stage) -> Color32 {
         Stage::Convert => (0, 170, 125),
         Stage::Correct => (150, 225, 190),
         Stage::Filter => return FILTER,
+        Stage::Stack => (255, 120, 80),
         Stage::Reduce => (0, 150, 160),
         Stage::Levels => (120, 200, 220),
         Stage::Release => (214, 120, 175),

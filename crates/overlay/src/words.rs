@@ -54,6 +54,10 @@ pub(crate) fn stage_text(stage: Stage, parallel: Option<Summary>) -> String {
             "The kernels of the selected variant (device time).\n\
              Excludes waiting in the queue, and all transfers."
         }
+        Stage::Stack => {
+            "The other filters of the stack, and copies between their kinds of memory (device time).\n\
+             Zero without a stack."
+        }
         Stage::Reduce => {
             "Measure the luminance of the filtered picture on the device: minimum, mean, maximum, blocks, histogram, \
              waveform.\n\

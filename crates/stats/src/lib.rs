@@ -22,6 +22,7 @@ pub mod scores;
 mod settings;
 mod sharing;
 mod shown;
+mod stack;
 pub mod summary;
 pub mod timeline;
 pub mod trace;
@@ -38,6 +39,7 @@ pub use scores::{Score, Scores};
 pub use settings::{settings_csv, settings_from_json, settings_json};
 pub use sharing::Sharing;
 pub use shown::ShownFrames;
+pub use stack::{Layer, MAX_OTHERS, Stack};
 pub use summary::Summary;
 pub use timeline::{Lane, Span, Timeline};
 pub use trace::write_trace;
@@ -62,6 +64,8 @@ named_values! {
         Correct = "correct",
         /// The filter of the chosen variant.
         Filter = "filter",
+        /// The other filters of a stack, and copies between them.
+        Stack = "stack",
         /// Measuring the filtered picture's luminance, if that is switched on.
         Reduce = "reduce",
         /// Auto-levels, if they are switched on.
@@ -161,6 +165,7 @@ impl FrameSample {
             setting: Setting {
                 variant,
                 settings: 7.into(),
+                stack: Stack::default(),
                 size: (1280, 720),
                 device: 0,
                 version: 1,
@@ -189,12 +194,14 @@ pub struct FilterWork {
 
 /// The conditions under which a frame was filtered. The times of two frames can be compared and averaged if their settings are
 /// equal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
     /// The variant that filters the frame.
     pub variant: VariantId,
     /// The values of the filter's parameters.
     pub settings: Settings,
+    /// The other filters of a stack. Their time is in the stage [`Stage::Stack`].
+    pub stack: Stack,
     /// The picture's width and height in pixels.
     pub size: (u32, u32),
     /// The number of changes of the OpenCL device before the frame was filtered.

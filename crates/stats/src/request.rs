@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{FilterWork, Span, Stage, StageTimes};
+use super::{FilterWork, Layer, MAX_OTHERS, Span, Stack, Stage, StageTimes};
 use box_filter::{Settings, VariantId};
 use video::color::Correction;
 
@@ -29,6 +29,8 @@ pub struct Request {
     pub version: Option<u64>,
     /// The values of the filter's parameters.
     pub settings: Settings,
+    /// The other filters of a stack.
+    pub stack: Stack,
     /// The colour correction; `None` if colours are not corrected.
     pub correction: Option<Correction>,
     /// The measurements after the filter.
@@ -39,7 +41,14 @@ impl Request {
     /// Creates a request that filters with the version of the kernels in use, without colour correction and measurements.
     pub fn new(variant: VariantId, settings: impl Into<Settings>) -> Self {
         let settings = settings.into();
-        Self { variant, version: None, settings, correction: None, measurements: Measurements::default() }
+        Self {
+            variant,
+            version: None,
+            settings,
+            stack: Stack::default(),
+            correction: None,
+            measurements: Measurements::default(),
+        }
     }
 
     /// Returns true if this request and `other` produce the same picture of a frame. Measurements for the scopes are not
@@ -47,6 +56,7 @@ impl Request {
     pub fn makes_same_picture(&self, other: &Self) -> bool {
         self.kernels() == other.kernels()
             && (self.settings == other.settings || self.variant == VariantId::OFF)
+            && self.stack == other.stack
             && self.correction == other.correction
             && self.measurements.levels == other.measurements.levels
     }
@@ -56,21 +66,40 @@ impl Request {
         (self.variant, self.version)
     }
 
+    /// Returns the filters that run on an OpenCL device, in their order, each with its index among the layers of the stack, or `None`
+    /// for the chosen one. None is returned for [`VariantId::OFF`].
+    pub fn filters(&self) -> impl Iterator<Item = (Option<usize>, KernelsId, Settings)> + '_ {
+        let below = self.stack.below().count();
+        let layer = |(index, layer): (usize, Layer)| (Some(index), (layer.variant, None), layer.settings);
+        let chosen = (self.variant != VariantId::OFF).then_some((None, self.kernels(), self.settings));
+        let above = self.stack.above().enumerate().map(move |(index, layer)| (below + index, layer));
+        self.stack.below().enumerate().map(layer).chain(chosen).chain(above.map(layer))
+    }
+
+    /// Returns the kernels that read the movie's picture: those of the lowest filter, or of [`VariantId::OFF`] without a filter.
+    pub fn first_kernels(&self) -> KernelsId {
+        self.filters().next().map_or((VariantId::OFF, None), |(_, kernels, _)| kernels)
+    }
+
+    /// Returns the number of frames that the filters read together: this one and those before it.
+    pub fn frames(&self) -> usize {
+        1 + self.filters().map(|(_, (variant, _), _)| variant.frames() - 1).sum::<usize>()
+    }
+
     /// Returns true if the frame is to be measured, for the scopes or for auto-levels.
     pub fn measures(&self) -> bool {
         self.measurements != Measurements::default()
     }
 }
 
-/// Writes the filter in short, as in "flat r=7" or "sobel/plain gain = 1.5".
+/// Writes the filters in short, the lowest one first, as in "flat r=7" or "sobel/plain gain = 1.5 + flat r=7".
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.variant == VariantId::OFF {
-            true => write!(f, "{}", self.variant),
-            false => f.write_str(
-                format!("{} {}", self.variant, self.variant.settings_text(self.settings)).trim_end(),
-            ),
-        }
+        let text = |(_, (variant, _), settings): (_, KernelsId, Settings)| {
+            format!("{variant} {}", variant.settings_text(settings)).trim_end().to_owned()
+        };
+        let all: Vec<String> = self.filters().map(text).collect();
+        if all.is_empty() { f.write_str(VariantId::OFF.name) } else { f.write_str(&all.join(" + ")) }
     }
 }
 
@@ -83,6 +112,8 @@ pub struct Stages {
     pub filter_by_wall: bool,
     /// The bytes and operations of the filter's kernels, and their times; `None` for filters without kernels.
     pub work: Option<Arc<FilterWork>>,
+    /// The time of each layer of the stack in milliseconds, without copies.
+    pub layer_ms: [f64; MAX_OTHERS],
     /// The time in milliseconds that the decoder's thread took to pack the planes; `None` if it did not pack them for this
     /// frame.
     pub pack_ms: Option<f64>,
@@ -111,6 +142,7 @@ impl Stages {
         }
         self.filter_by_wall |= other.filter_by_wall;
         self.work = other.work.or(self.work.take());
+        self.layer_ms.iter_mut().zip(other.layer_ms).for_each(|(sum, ms)| *sum += ms);
         self.pack_ms = other.pack_ms.or(self.pack_ms);
         self.spans.extend(other.spans);
     }

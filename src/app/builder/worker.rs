@@ -179,6 +179,12 @@ impl<'a> Worker<'a> {
                 let comparer = Comparer::new_compiled(&context.cl, context.to_texture);
                 Some(Part::new(News::Installed, |pipeline| pipeline.meters.comparer = Some(comparer)))
             }
+            Request::Member { variant, sources } => {
+                self.shared.state.lock().texts.built_from.insert(Subject::Variant(variant), sources);
+                context.pending.retain(|id| *id != variant);
+                context.pending.push(variant);
+                None
+            }
             Request::Again(variant) => {
                 self.trials.forget();
                 context.pending.retain(|id| *id != variant);

@@ -51,6 +51,7 @@ impl Player<'_> {
         Settings {
             ui_scale: self.surface.scale,
             kernel_folders: self.kernels.folders.clone(),
+            stack: self.kernels.saved_stack(),
             recent_files: self.cx.overlay.path_prompt.recent.clone(),
             overlay: self.cx.overlay.saved_state(),
         }

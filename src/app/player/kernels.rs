@@ -6,6 +6,7 @@ mod controller;
 mod filters;
 mod shown;
 mod speed;
+mod stack;
 mod stored;
 #[cfg(test)]
 mod stored_tests;
@@ -38,6 +39,7 @@ use overlay::{
     VersionResult, result_to_show,
 };
 use speed::SpeedComparison;
+pub(crate) use stack::SavedMember;
 use stats::SecondSetting;
 
 /// The maximum number of versions that are kept although they are neither exact nor the first version.

@@ -54,7 +54,7 @@ use conversions::ConversionCheck;
 use devices::Devices;
 use engine::frame_loop::{FrameLoop, Tick};
 use kernels::LiveKernels;
-pub(crate) use kernels::find_filter;
+pub(crate) use kernels::{SavedMember, find_filter};
 use lab::LabMeasurement;
 use movies::Movies;
 use notices::{Notices, Repaints};
@@ -297,6 +297,7 @@ impl<'a> Player<'a> {
             size,
             cx,
         };
+        player.kernels.begin_stack(settings.stack, args.filter.folder.below(), waker);
         let of_movie = player.movies.remark.clone();
         if args.talk {
             player.cx.overlay.toggle_talk();

@@ -13,11 +13,11 @@ use std::ops::Range;
 use super::scopes::HostMeasurements;
 use ::opencl::event::Waker;
 use base::error::Result;
-use stats::{FilterWork, Span};
+use stats::{FilterWork, KernelsId, Span};
 
 pub use glsl::TextureFilter;
 pub(super) use native::NativeFilter;
-pub(super) use opencl::Kernels;
+pub(super) use opencl::{Kernels, Step};
 
 /// The longest time that the launch of one band of rows should take, in milliseconds. Filters that take longer run in several bands,
 /// because a running launch cannot be cancelled.
@@ -38,6 +38,11 @@ pub struct FilterShape {
 pub trait FrameFilter {
     /// Returns the picture's rows and the filter's passes.
     fn shape(&self) -> FilterShape;
+
+    /// Returns the filter of a stack to which a pass belongs.
+    fn pass_of(&self, pass: usize) -> PassOf {
+        PassOf::Chosen(pass)
+    }
 
     /// Starts the band with the rows `rows` of the pass `pass`. The band runs after all bands that were started before it. `waker`, if
     /// given, is called when the band has finished, if the back end supports that. Never waits.
@@ -73,6 +78,17 @@ pub trait FrameFilter {
     fn take_measurements(&mut self) -> Option<HostMeasurements> {
         None
     }
+}
+
+/// The filter of a stack to which a pass belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassOf {
+    /// A pass of the chosen variant.
+    Chosen(usize),
+    /// A pass of a layer: the index of the layer, its kernels, and the pass there.
+    Layer(usize, KernelsId, usize),
+    /// A copy between two filters.
+    Copy,
 }
 
 /// A band of rows that a filter has started. The function returns the times of the band once it has finished, `None` before, and an error if

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use crate::DeviceStatus;
 use box_filter::{Settings, VariantId};
-use stats::{Measurements, Request};
+use compute::BackEnd;
+use stats::{Measurements, Request, Stack};
 use video::color::Correction;
 
 /// A variant and the values of its filter's parameters.
@@ -18,6 +19,8 @@ pub struct Choice {
     settings: Settings,
     /// The last settings of each filter that was chosen, by its name.
     remembered: HashMap<&'static str, Settings>,
+    /// The other filters of a stack. Those that the device cannot run are left out of requests.
+    pub stack: Stack,
     /// When the variant or the settings were last changed.
     pub(super) chosen_at: Option<Instant>,
     /// The last time at which the kernels of the chosen variant were not built yet; `None` if they always were.
@@ -39,6 +42,7 @@ impl Choice {
         Self {
             variant: VariantId::OFF,
             settings: 0.into(),
+            stack: Stack::default(),
             remembered: HashMap::new(),
             chosen_at: None,
             unbuilt_at: None,
@@ -62,6 +66,11 @@ impl Choice {
         if (variant, settings) != self.filter() {
             (self.variant, self.settings, self.chosen_at) = (variant, settings, Some(Instant::now()));
         }
+    }
+
+    /// Keeps these settings for the filter of a variant until that is chosen.
+    pub fn remember(&mut self, variant: VariantId, settings: Settings) {
+        self.remembered.insert(&variant.filter().name, settings);
     }
 
     /// Chooses this variant with the last settings of its filter, as [`Choice::choose`] does.
@@ -120,7 +129,16 @@ impl Choice {
     pub(super) fn request(&self, (variant, settings): Filter, status: &DeviceStatus) -> Request {
         let can_measure = status.can_measure(variant);
         let measurements = if can_measure { self.measuring } else { Measurements::default() };
-        Request { correction: self.correction, measurements, ..Request::new(variant, settings) }
+        let stack = self.stack.filtered(|layer| {
+            let is_kernel = layer.variant.back_end() == BackEnd::OpenCl && !layer.variant.reads_planes();
+            is_kernel && status.can_filter((layer.variant, None), layer.settings)
+        });
+        Request { stack, correction: self.correction, measurements, ..Request::new(variant, settings) }
+    }
+
+    /// Returns the number of frames that the stack with this filter in the place of the chosen one reads.
+    pub(super) fn frames(&self, (variant, settings): Filter) -> usize {
+        Request { stack: self.stack, ..Request::new(variant, settings) }.frames()
     }
 
     /// Returns the version number of this variant's kernels that is in use; 1 if they were not edited.

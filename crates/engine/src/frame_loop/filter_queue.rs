@@ -12,7 +12,7 @@ use crate::{Engine, Finished, Outcome, Refusal, Slot, Ticket};
 use base::error::{Error, Result};
 use base::jobs::Waker;
 use box_filter::VariantId;
-use stats::{Difference, Request};
+use stats::{Difference, Request, Stack};
 use video::Frame;
 
 /// The predicted time of a frame, in milliseconds, above which no further frame is submitted while the device works on it.
@@ -153,7 +153,7 @@ impl FilterQueue {
         match refusal {
             Refusal::TrialPending if is_first => {
                 // Shown unfiltered until the trial of the kernels is over.
-                pass.request = Request { variant: VariantId::OFF, ..request };
+                pass.request = Request { variant: VariantId::OFF, stack: Stack::default(), ..request };
                 (pass.version, pass.waits_for) = (1, None);
                 return self.submit_side(index, side, slot);
             }

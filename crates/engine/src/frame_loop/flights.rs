@@ -249,7 +249,7 @@ impl ReadyFrame {
 
     /// Returns the conditions under which the frame was filtered, as the statistics record them.
     pub(super) fn setting(&self) -> Setting {
-        let Request { variant, settings, .. } = self.picture.request;
+        let Request { variant, settings, stack, .. } = self.picture.request;
         let second = self.second.as_ref();
         let beside = second.map(|SecondSide { picture, map }| {
             let Request { variant, settings, .. } = picture.request;
@@ -258,6 +258,7 @@ impl ReadyFrame {
         Setting {
             variant,
             settings,
+            stack,
             size: self.picture.slot.size,
             device: self.origin.device,
             version: self.picture.version,

@@ -21,8 +21,9 @@ impl FrameLoop {
     /// Submits one frame if one is due and there is room for it. Returns true if another frame may be submitted at once.
     pub(super) fn submit(&mut self) -> bool {
         self.intake.decoder.set_staging(self.filters.workers.staging().cloned());
-        let chosen = [Some(self.choice.filter().0), self.wipe.second().map(|second| second.filter.0)];
-        self.intake.decoder.set_earlier(earlier_frames(chosen));
+        let beside = self.wipe.second().map(|second| self.choice.frames(second.filter));
+        let earlier = self.choice.frames(self.choice.filter()).max(beside.unwrap_or(1)) - 1;
+        self.intake.decoder.set_earlier(earlier);
         // Before frames are dropped as late.
         self.update();
         if self.filters.workers.is_holding() {
@@ -53,7 +54,8 @@ impl FrameLoop {
         };
         let Some((frame, replaces_shown)) = taken else { return false };
         let second = self.wipe.request(&self.choice, self.filters.workers.status());
-        if self.seek_for_earlier(&frame, [Some(request.variant), second.map(|second| second.variant)]) {
+        let frames = request.frames().max(second.map_or(1, |second| second.frames()));
+        if self.seek_for_earlier(&frame, frames - 1) {
             return false;
         }
         let mut stages = Stages::default();
@@ -74,10 +76,8 @@ impl FrameLoop {
         true
     }
 
-    /// Seeks to `frame` if it lacks pictures of earlier frames that these variants read, because it was decoded before they were
-    /// chosen. Returns true if the frame will come again, with these pictures.
-    fn seek_for_earlier(&mut self, frame: &Frame, variants: [Option<VariantId>; 2]) -> bool {
-        let earlier = earlier_frames(variants);
+    /// Seeks to `frame` if it lacks pictures of this number of earlier frames, because it was decoded before they were needed. Returns true if the frame will come again, with these pictures.
+    fn seek_for_earlier(&mut self, frame: &Frame, earlier: usize) -> bool {
         let sought = (self.intake.generation, earlier);
         // A picture that cannot be decoded would be sought forever.
         if frame.earlier.reaches(earlier) || self.intake.sought_earlier == Some(sought) {
@@ -215,11 +215,6 @@ impl FrameLoop {
         let frames = frames.chain(in_filters).chain(&self.filters.flights.comparing).chain(returned);
         frames.for_each(|frame| drop(frame.packed.lock().take()));
     }
-}
-
-/// Returns the number of earlier frames that these variants read, besides the one to filter.
-fn earlier_frames(variants: [Option<VariantId>; 2]) -> usize {
-    variants.into_iter().flatten().map(VariantId::frames).max().unwrap_or(1) - 1
 }
 
 /// Returns true if a filtered frame should be filtered again instead of being shown: programs that made its picture have been replaced, and

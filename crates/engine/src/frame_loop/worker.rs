@@ -146,7 +146,7 @@ impl WorkerCore {
     fn must_wait(&mut self, Submission { frame, request, waits_for, .. }: &Submission) -> bool {
         let Some(pipeline) = self.engine.pipeline_mut() else { return false };
         pipeline.conversions.only_checked = waits_for.is_some();
-        let (variant, kernels) = (request.variant, request.kernels());
+        let (variant, kernels) = (request.variant, request.first_kernels());
         let is_for_device = !variant.back_end().does_without_opencl();
         let needs_conversion = is_for_device && (waits_for.is_some() || variant.reads_planes());
         if needs_conversion && pipeline.lacks_conversion(&frame.picture, kernels, true) {

@@ -3,6 +3,7 @@
 
 use super::filters::{self, Filters};
 use super::shown::{SourceKey, updated_source};
+use super::stack::{FilterStack, SavedMember};
 use super::stored::{Storage, local_time};
 use super::*;
 use crate::app::kernels::history::History;
@@ -48,6 +49,7 @@ pub(crate) struct LiveKernels {
     /// The job that checks which of the folders edited before can still be read: a disk may not respond.
     reading: Option<Job<Vec<Remembered>>>,
     pub(super) filters: Filters,
+    pub(super) stack: FilterStack,
 }
 
 impl LiveKernels {
@@ -102,6 +104,18 @@ impl LiveKernels {
         let history = settings::folder().map(|root| History::at(&root.join("versions"), &folder));
         self.storage = Storage::open(&folder, history, waker);
         self.watching = Some(FolderWatcher::start(folder, current, waker, system_watcher));
+    }
+
+    /// Sets the last stack of filters, which the settings have, and starts to read the filters of these folders, which run below the
+    /// chosen one.
+    pub(crate) fn begin_stack(&mut self, saved: Vec<SavedMember>, below: Vec<PathBuf>, waker: &Waker) {
+        self.stack.saved = saved;
+        self.stack.begin(below, waker);
+    }
+
+    /// Returns the last stack of filters, for the settings.
+    pub(crate) fn saved_stack(&self) -> Vec<SavedMember> {
+        self.stack.saved.clone()
     }
 
     /// Returns the contents of the overlay's kernels panel.
@@ -201,6 +215,7 @@ impl LiveKernels {
         }
         for news in std::mem::take(&mut devices.builds.news) {
             is_new = true;
+            self.note_members(&news);
             if let Some((subject, validation)) = self.versions.process(news) {
                 report(subject, validation, cx);
             }
@@ -213,10 +228,13 @@ impl LiveKernels {
         if let Some(awaited) = self.awaited.take_if(|awaited| !is_building(awaited)) {
             // Meanwhile the user may have chosen a variant of the new filter, or none.
             let chosen = cx.chosen();
-            if chosen != VariantId::OFF && !is_same_filter(chosen.opened(), Filter::selected()) {
+            let is_next = self.next_chosen(Filter::selected()).is_some_and(|(variant, _)| variant == awaited);
+            self.exchange_chosen();
+            if is_next || chosen != VariantId::OFF && !is_same_filter(chosen.opened(), Filter::selected()) {
                 cx.frames.choice.choose_variant(awaited);
             }
         }
+        self.update_stack(devices, cx);
         self.versions.note_device(cx.frames.device_changes, devices.builds.restarts);
         self.validate(devices, cx);
         for over in self.versions.take_obsolete_errors() {
@@ -302,7 +320,10 @@ impl LiveKernels {
                     cx.overlay.show_message(format!("Files to edit: {}", base::text::name(&folder)));
                     self.watch(&folder, &cx.sources, &cx.waker);
                 }
-                None => (self.selects_own, self.filters.beside) = (false, None),
+                None => {
+                    (self.selects_own, self.filters.beside) = (false, None);
+                    self.keep_chosen();
+                }
             }
         }
         self.filters.shown.is_pending = self.copying.is_some();
@@ -326,6 +347,7 @@ impl LiveKernels {
             Ok(filter) => self.change_filter(filter, devices, cx),
             Err(error) => {
                 self.filters.beside = None;
+                self.keep_chosen();
                 cx.notify(error.clone(), true);
                 self.wrong_filter = Some(error);
             }

@@ -73,7 +73,7 @@ fn row_of(filter: &Filter) -> FilterRow {
 }
 
 /// Returns the last part of a path for the screen.
-fn name_of(folder: &Path) -> String {
+pub(super) fn name_of(folder: &Path) -> String {
     folder.file_name().map(text::name).unwrap_or_default()
 }
 
@@ -251,7 +251,16 @@ impl LiveKernels {
         }
         // Nothing stays off that the user has switched off.
         let stays_off = chosen.0 == VariantId::OFF && before.is_some();
-        let next = if stays_off { chosen.0 } else { next.unwrap_or_else(VariantId::initial) };
+        let next = match self.next_chosen(filter) {
+            Some((variant, settings)) => {
+                cx.frames.choice.remember(variant, settings);
+                variant
+            }
+            None => {
+                self.keep_chosen();
+                if stays_off { chosen.0 } else { next.unwrap_or_else(VariantId::initial) }
+            }
+        };
         let beside = self.filters.beside.take().map(SecondFilter::from).or_else(|| cx.frames.wipe.second());
         cx.frames.wipe.set_second(None);
         if let Some(second) = beside {
