@@ -17,7 +17,7 @@ fn example() -> [String; 2] {
 }
 
 /// Writes the example into the folder `sobel`, with replacements in its two files, and returns the path.
-fn sobel(folder: &Folder, name: &str, edits: &[(&str, &str)]) -> std::path::PathBuf {
+pub(crate) fn sobel(folder: &Folder, name: &str, edits: &[(&str, &str)]) -> std::path::PathBuf {
     let [mut description, mut kernel] = example();
     for (from, to) in edits {
         let is_in = [&mut description, &mut kernel].into_iter().find(|text| text.contains(from));
@@ -438,7 +438,7 @@ fn wait_for_side(session: &mut Session, filter: &str) {
 }
 
 /// Returns the command of a window with a small movie.
-fn window_of(display: &Display, folder: &Folder, movie: &Movie) -> Command {
+pub(crate) fn window_of(display: &Display, folder: &Folder, movie: &Movie) -> Command {
     let mut command = without_desktop(display);
     command.env("CLREEL_SETTINGS", "").arg(folder.movie("small.mkv", movie)).args(["--device", "0"]);
     command
@@ -466,7 +466,7 @@ fn text_of(command: &mut Command) -> String {
 
 /// Writes the filter of docs/filters.md that reads three frames, with a second variant that reads images, and a filter that shows the
 /// frame two frames back. Returns their folders.
-fn filters_of_frames(folder: &Folder) -> [std::path::PathBuf; 2] {
+pub(crate) fn filters_of_frames(folder: &Folder) -> [std::path::PathBuf; 2] {
     let docs = include_str!("../docs/filters.md");
     let (_, rest) = docs.split_once("## Frames over time").unwrap().1.split_once("```toml\n").unwrap();
     let description = rest.split_once("```").unwrap().0;
@@ -519,7 +519,7 @@ __kernel void mean(__global const uchar4 *earlier, __global uchar4 *dst, int wid
 ";
 
 /// Returns the movie's frame that is shown at `at`, in seconds, with the filter in this folder.
-fn filtered_at(folder: &Folder, movie: &std::path::Path, filter: &[&str], at: f64) -> Picture {
+pub(crate) fn filtered_at(folder: &Folder, movie: &std::path::Path, filter: &[&str], at: f64) -> Picture {
     let out = folder.file("at.png");
     let mut command = clreel(None);
     command.arg("snapshot").arg(movie).args(filter).args(["--at", &at.to_string(), "--out"]).arg(&out);
@@ -528,7 +528,7 @@ fn filtered_at(folder: &Folder, movie: &std::path::Path, filter: &[&str], at: f6
 }
 
 /// Writes a movie whose frames differ, with B-frames, and an odd number of frames for each key frame.
-fn movie_of_frames(folder: &Folder, frame_ms: i64) -> std::path::PathBuf {
+pub(crate) fn movie_of_frames(folder: &Folder, frame_ms: i64) -> std::path::PathBuf {
     let stamps_ms = (0..40).map(|index| index * frame_ms).collect();
     let movie = Movie { size: (175, 99), gop: 7, b_frames: 2, stamps_ms, ..Movie::default() };
     folder.movie("frames.mkv", &movie)

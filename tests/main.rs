@@ -42,6 +42,7 @@ mod scenes;
 mod sharing;
 mod sharing_test;
 mod soak;
+mod stacks;
 mod stalled;
 mod stalled_window;
 mod switching;

@@ -75,23 +75,29 @@ type Rows<'a> = Vec<(Setting, Vec<&'a FrameSample>)>;
 /// Creates the benchmark result from the frames of each setting, with a case for each radius and for other settings.
 fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
     let (width, height) = (c.movie.width, c.movie.height);
-    let mut cases: Vec<(&str, Value)> = Vec::new();
+    let case_of = |of: &Setting| (settings_json(of.variant, of.settings), of.stack_text());
+    let mut cases: Vec<((&str, Value), Option<String>)> = Vec::new();
     for (of, _) in rows {
-        let case = settings_json(of.variant, of.settings);
+        let case = case_of(of);
         if !cases.contains(&case) {
             cases.push(case);
         }
     }
     // Cases of the filters of folders follow those of the box filter.
-    cases.sort_by_key(|(_, settings)| settings.as_u64().unwrap_or(u64::MAX));
-    let case = |case: (&str, Value)| {
-        let is_of_case = |of: &Setting| settings_json(of.variant, of.settings) == case;
+    cases.sort_by_key(|((_, settings), _)| settings.as_u64().unwrap_or(u64::MAX));
+    let case = |case: ((&str, Value), Option<String>)| {
+        let is_of_case = |of: &Setting| case_of(of) == case;
         let own: Vec<_> = rows.iter().filter(|(of, _)| is_of_case(of)).collect();
         let settings = own.first().map_or_else(String::new, |(of, _)| match of.variant.opened() {
             None => format!(" · radius {}", of.settings.first()),
             Some(_) => format!(" · {}", of.variant.settings_text(of.settings)),
         });
-        let (key, value) = case;
+        let ((key, value), stack) = case;
+        let settings = stack.as_ref().map_or(settings, |stack| format!(" · {stack}"));
+        let mut case = json!({ "width": width, "height": height, key: value });
+        if let Some(stack) = stack {
+            case["stack_filters"] = stack.into();
+        }
         let variants = own.iter().map(|(of, frames)| {
             let has_versions = own.iter().filter(|(other, _)| other.variant == of.variant).count() > 1;
             RowReport { version: has_versions.then_some(of.version), ..row(of, frames, c) }
@@ -99,7 +105,7 @@ fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
         RunReport {
             // Times of frames that play are not comparable to those of `bench`.
             title: format!("{width}×{height}{settings}, in the window"),
-            case: json!({ "width": width, "height": height, key: value }),
+            case,
             variants: variants.collect(),
             clock: Some(c.clock.json_name().to_owned()),
             clock_reason: c.clock.note(),
@@ -113,7 +119,14 @@ fn report(rows: &Rows<'_>, c: &ExportContext) -> Report {
     };
     let frames = rows.iter().map(|(_, frames)| frames.len()).sum();
     Report {
-        input: Some(Input { file: c.movie.file.clone(), width, height, frames, at_s: None }),
+        input: Some(Input {
+            file: c.movie.file.clone(),
+            width,
+            height,
+            frames,
+            at_s: None,
+            stack_filters: None,
+        }),
         devices: vec![device],
         ..Report::new(c.metadata.clone(), BoxFilter::INFO.name)
     }

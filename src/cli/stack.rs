@@ -6,7 +6,7 @@ use crate::cli::filter_of;
 use base::error::{Error, Result};
 use base::memory::rgba_bytes;
 use box_filter::trial::{Case, LaunchMode, Source, Target, Trials};
-use box_filter::{BuiltVariant, filter_once};
+use box_filter::{BuiltVariant, VariantId, filter_once};
 use compute::BackEnd;
 use opencl::cl::ClContext;
 use opencl::sources::Sources;
@@ -69,6 +69,28 @@ impl Below {
             filter(cl, request, (&pictures[..frames * bytes], size), trials)
         };
         requests.iter().map(last).collect()
+    }
+}
+
+impl Below {
+    /// Filters the frames of a movie, of this size, by these filters alone, as the last filter of the stack gets them.
+    ///
+    /// # Errors
+    /// If a filter cannot run on the device.
+    pub(crate) fn filter_frames(
+        &self,
+        cl: &ClContext,
+        frames: &[Vec<u8>],
+        size: (u32, u32),
+        trials: &mut Trials,
+    ) -> Result<Vec<Vec<u8>>> {
+        let request = self.add_to(Request::new(VariantId::OFF, 0));
+        let filtered = |at: usize| {
+            let with_earlier = (0..request.frames()).flat_map(|back| &frames[at.saturating_sub(back)]);
+            let pictures = with_earlier.copied().collect();
+            self.render(cl, &[request], (pictures, size), trials).map(|mut filtered| filtered.remove(0))
+        };
+        (0..frames.len()).map(filtered).collect()
     }
 }
 

@@ -85,6 +85,9 @@ pub struct Input {
     /// The time of the chosen frame in the movie, in seconds; `None` if none was chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_s: Option<f64>,
+    /// The filters of a stack that have filtered the frames before, the lowest one first; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack_filters: Option<String>,
 }
 
 /// The results on one device.

@@ -289,6 +289,7 @@ fn setting_row(of: &Setting, frames: &[(&FrameSample, bool)]) -> Value {
         "height": of.size.1,
         "device_changes": of.device,
         "beside": of.second_side_text(),
+        "stack_filters": of.stack_text(),
         "compared": of.is_compared(),
         "presented": frames.len(),
         "interval_ms": interval_ms,

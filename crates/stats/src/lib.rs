@@ -221,6 +221,13 @@ impl Setting {
         self.beside.is_some_and(|beside| beside.compared)
     }
 
+    /// Returns all filters of the stack as text, the lowest one first, such as "sobel/plain gain = 1 + flat r=7"; `None` if the
+    /// chosen one is the only one.
+    pub fn stack_text(&self) -> Option<String> {
+        let request = Request { stack: self.stack, ..Request::new(self.variant, self.settings) };
+        (!self.stack.is_empty()).then(|| request.to_string())
+    }
+
     /// Returns the filter of the wipe's second side as text, such as "flat r=7"; `None` without a wipe.
     pub fn second_side_text(&self) -> Option<String> {
         self.beside.map(|beside| Request::new(beside.variant, beside.settings).to_string())

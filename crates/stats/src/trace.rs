@@ -64,6 +64,7 @@ pub fn frame_events(number: u64, sample: &FrameSample) -> Vec<Event> {
     };
     events.extend(spans.iter().map(|span| match span.stage {
         Stage::Filter => stage_event(span, is_gl(variant)).with(kernel()),
+        Stage::Stack => stage_event(span, false).with(sample.setting.stack_text().unwrap_or_default()),
         Stage::Wipe => stage_event(span, beside.is_some_and(|beside| is_gl(beside.variant))),
         _ => stage_event(span, false),
     }));

@@ -227,11 +227,11 @@ impl Player<'_> {
     }
 }
 
-/// Returns the name and the settings of the filter that has made the picture on the screen, for the names of saved pictures; `None` for
-/// the box filter.
+/// Returns the names and the settings of the filters that have made the picture on the screen, for the names of saved pictures; `None`
+/// for the box filter.
 fn filter_of(cx: &PlayerContext) -> Option<String> {
-    let (variant, settings) = cx.frames.presenter.screen.filter()?;
-    variant.opened().map(|_| format!("{variant} {}", variant.settings_text(settings)))
+    let request = cx.frames.presenter.screen.request()?;
+    (request.variant.opened().is_some() || !request.stack.is_empty()).then(|| request.to_string())
 }
 
 /// Returns the picture that the window shows, read from OpenGL.

@@ -260,6 +260,7 @@ impl<'a> Player<'a> {
         // built.
         frames.waits_for_filter = args.frames.is_some() && variant.back_end() == BackEnd::OpenCl;
         frames.filters.waits_for_conversions = args.frames.is_some();
+        frames.waits_for_stack = args.frames.is_some() && !args.filter.folder.below().is_empty();
         let devices = Devices::new(builder, device, &frames, &sources);
         let mut cx = PlayerContext {
             args,

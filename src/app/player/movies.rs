@@ -6,6 +6,7 @@ use crate::app::completion::CompletedPath;
 use crate::options::SceneId;
 use crate::scene::Scenes;
 use overlay::{Action, MovieSummary, PathPurpose};
+use stats::Request;
 use video::{MovieInfo, Seek};
 
 /// If a chapter has played for longer than this many seconds, the key for the previous chapter seeks to the beginning of the
@@ -26,7 +27,7 @@ pub(super) struct Movies {
     pub remark: Option<Error>,
     /// The state that the window's title named last: the filter of the picture on the screen (`None` without one), and true if
     /// the movie was paused. `None` before the first title.
-    titled: Option<(Option<(VariantId, Settings)>, bool)>,
+    titled: Option<(Option<Request>, bool)>,
 }
 
 impl Movies {
@@ -202,7 +203,7 @@ impl Movies {
     /// Returns the new title of the window, such as "clip.mp4 - naive, r=7"; `None` if it has not changed since the last call.
     pub(super) fn title(&mut self, frames: &FrameLoop) -> Option<String> {
         let facts = self.scenes.facts();
-        let now = (frames.presenter.screen.filter(), frames.schedule.is_paused());
+        let now = (frames.presenter.screen.request().copied(), frames.schedule.is_paused());
         if self.titled.replace(now) == Some(now) {
             return None;
         }
@@ -211,12 +212,12 @@ impl Movies {
             return Some(format!("{} - opening - clreel", facts.name()));
         }
         // The title names a movie once it is on the screen.
-        let filter = match now.0? {
-            (off, _) if off == VariantId::OFF => format!(" - {off}"),
-            (variant, settings) => match variant.settings_text(settings) {
-                text if text.is_empty() => format!(" - {variant}"),
-                text => format!(" - {variant}, {text}"),
-            },
+        let request = now.0?;
+        let (variant, text) = (request.variant, request.variant.settings_text(request.settings));
+        let filter = match variant == VariantId::OFF || text.is_empty() {
+            _ if !request.stack.is_empty() => format!(" - {request}"),
+            true => format!(" - {variant}"),
+            false => format!(" - {variant}, {text}"),
         };
         let paused = if now.1 { ", paused" } else { "" };
         Some(format!("{}{worn}{filter}{paused} - clreel", facts.name()))

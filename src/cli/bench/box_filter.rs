@@ -5,6 +5,7 @@ use super::whole_frames::Client;
 use super::why;
 use super::{Session, devices, options, selected_variants};
 use crate::cli::ladders::size_option_ids;
+use crate::cli::stack::Below;
 use crate::cli::{BenchArgs, deduplicate, usage};
 use base::error::{Error, Result};
 use base::memory::require;
@@ -22,6 +23,7 @@ use ladders::yuv_to_rgba::{self, Selection};
 use opencl::cl::ClContext;
 use opencl::sources::Sources;
 use opencl::watch;
+use stats::Request;
 
 /// The maximum number of frames of the movie that are decoded. The timed rounds use them in turn.
 const MAX_FRAMES: usize = 30;
@@ -95,7 +97,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     let mut results = Results::new(args, &ladder, &cases, &devices);
     let (width, height) = size;
     let (file, frames) = (file.display().to_string(), clip.frames.len());
-    results.input = Some(Input { file, width, height, frames, at_s: args.at });
+    let below = Below::read(args.folder.below())?;
+    let stack_filters =
+        (!below.is_empty()).then(|| below.add_to(Request::new(VariantId::OFF, 0)).to_string());
+    results.input = Some(Input { file, width, height, frames, at_s: args.at, stack_filters });
     let mut session = Session::start(args, results, sources.clone(), variants.len())?;
     let mut trials = Trials::new(args.timeouts.kernel_timeout);
     for (index, device) in devices.iter().enumerate() {
@@ -105,7 +110,15 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
         let _watched =
             device.as_ref().map(|device| watch::on_device(&device.info.name, "the variants are checked"));
         let mut client = Client::new(&mut original, size);
-        let ladder = BoxFilter::on_movie(&clip.frames, size, &mut client);
+        let filtered = match device {
+            Some(device) if !below.is_empty() => {
+                let cl = ClContext::new(device, sources.clone())?;
+                Some(below.filter_frames(&cl, &clip.frames, size, &mut trials)?)
+            }
+            _ => None,
+        };
+        let frames = filtered.as_ref().unwrap_or(&clip.frames);
+        let ladder = BoxFilter::on_movie(frames, size, &mut client);
         session.time(&ladder, (index, device.as_ref()), &variants, &cases);
         let live = &session.live;
         if let (true, Some(device)) = (args.why, device) {

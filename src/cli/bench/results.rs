@@ -185,6 +185,9 @@ impl Results {
         for (index, folder) in self.folders().iter().enumerate() {
             print_line(format!("{}: {}", folder_letter(index), base::text::name(folder)))?;
         }
+        if let Some(Input { stack_filters: Some(below), .. }) = &self.input {
+            print_line(format!("The frames are those that {below} gives."))?;
+        }
         for device in &self.devices {
             let mut reasons = Vec::new();
             device.runs.iter().try_for_each(|run| print_run(device.name(), run, &mut reasons))?;

@@ -136,9 +136,14 @@ impl Choice {
         Request { stack, correction: self.correction, measurements, ..Request::new(variant, settings) }
     }
 
+    /// Returns the request for the stack with this filter in the place of the chosen one, whatever the device can do now.
+    pub(super) fn wanted(&self, (variant, settings): Filter) -> Request {
+        Request { stack: self.stack, ..Request::new(variant, settings) }
+    }
+
     /// Returns the number of frames that the stack with this filter in the place of the chosen one reads.
-    pub(super) fn frames(&self, (variant, settings): Filter) -> usize {
-        Request { stack: self.stack, ..Request::new(variant, settings) }.frames()
+    pub(super) fn frames(&self, filter: Filter) -> usize {
+        self.wanted(filter).frames()
     }
 
     /// Returns the version number of this variant's kernels that is in use; 1 if they were not edited.

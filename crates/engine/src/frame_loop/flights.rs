@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::choice::Filter;
 use crate::slot::ResultIn;
 use crate::{Slot, Ticket};
 use opengl::timer::{GlTimer, Timing};
@@ -56,7 +55,7 @@ pub(super) struct Pass {
     pub stages: Stages,
     /// The chosen filter, if the frame waits until everything that this filter needs is built; `None` if the frame does not
     /// wait, and has another filter or none until then.
-    pub waits_for: Option<Filter>,
+    pub waits_for: Option<Request>,
     pub step: Step,
 }
 

@@ -82,6 +82,8 @@ pub struct FrameLoop {
     /// True while no frame may be taken from the decoder. The window sets it for scripts, which count frames, until the chosen
     /// variant is built.
     pub waits_for_filter: bool,
+    /// True if no frame is submitted until the other filters of the stack are built, as scripts need it.
+    pub waits_for_stack: bool,
     /// Errors that the window has not taken yet. Each comes with the variant that was switched off because of it, if one was.
     pub errors: Vec<(Option<VariantId>, Error)>,
     /// The error of the device that failed, until the window takes it. The loop has no device then.
@@ -124,6 +126,7 @@ impl FrameLoop {
             presenter: Presenter { gl_times: PendingGlTimes::new(gl), ..Presenter::default() },
             stops: StopDetector::default(),
             waits_for_filter: false,
+            waits_for_stack: false,
             errors: Vec::new(),
             failure: None,
             is_hold_announced: false,

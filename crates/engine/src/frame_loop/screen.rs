@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::choice::Filter;
 use super::flights::ReadyFrame;
 use super::wipe::ShownWipe;
-use stats::Readings;
+use stats::{Readings, Request};
 use video::{Frame, Orientation};
 
 /// The frame on the screen. Before the first picture, its methods return `None` or a default value.
@@ -42,6 +42,11 @@ impl Screen {
     /// Returns the variant and the settings of the picture's filter.
     pub fn filter(&self) -> Option<Filter> {
         self.shown().map(|f| (f.picture.request.variant, f.picture.request.settings))
+    }
+
+    /// Returns the request that made the picture.
+    pub fn request(&self) -> Option<&Request> {
+        self.shown().map(|f| &f.picture.request)
     }
 
     /// Returns the luminance of the picture, measured for the scopes; `None` if that was not requested.

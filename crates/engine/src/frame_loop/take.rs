@@ -66,6 +66,7 @@ impl FrameLoop {
         let pass = |request: Request, stages, chosen: Option<Filter>| {
             let version = request.version.unwrap_or_else(|| self.choice.version(request.variant));
             let waits_for = chosen.filter(|_| self.filters.waits_for_conversions);
+            let waits_for = waits_for.map(|filter| self.choice.wanted(filter));
             Pass { request, version, stages, waits_for, step: Step::Due }
         };
         let first = pass(request, stages, Some(self.choice.filter()));
@@ -129,6 +130,7 @@ impl FrameLoop {
         let is_others_turn = self.wipe.second().is_some_and(takes_turns) && ahead > ready;
         let status = self.filters.workers.status();
         let waits = self.waits_for_filter
+            || self.waits_for_stack
             || self.filters.waits_for_conversions && self.wipe.must_wait(&self.choice, status)
             || self.schedule.is_paused() && has_started;
         ahead < limit && !waits && !is_others_turn && !self.filters.is_busy()

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::choice::Filter;
 use super::flights::{Pair, Picture};
 use crate::job::Job;
 use crate::{
@@ -42,7 +41,7 @@ pub(super) struct Submission {
     pub slot: Slot,
     /// The chosen filter, if the frame waits until everything that this filter needs is built. If `None`, the frame waits only
     /// for the conversion that a variant that filters planes needs.
-    pub waits_for: Option<Filter>,
+    pub waits_for: Option<Request>,
 }
 
 /// A function that a worker runs, to carry out a command.
@@ -152,11 +151,12 @@ impl WorkerCore {
         if needs_conversion && pipeline.lacks_conversion(&frame.picture, kernels, true) {
             return true;
         }
-        // The filter is the chosen one, even if the request is for the unfiltered frame.
-        waits_for.is_some_and(|(variant, settings)| {
+        // The filters are those that were chosen, even if the request is for the unfiltered frame.
+        waits_for.iter().flat_map(Request::filters).any(|(layer, (variant, _), settings)| {
             let layout = Converter::supports(&frame.picture).filter(|_| variant.reads_planes());
             let size = (frame.width(), frame.height());
-            let case = TrialCase { variant, version: request.version, size, settings, layout };
+            let version = if layer.is_none() { request.version } else { None };
+            let case = TrialCase { variant, version, size, settings, layout };
             matches!(pipeline.trials.require(case), Err(Refusal::TrialPending))
         })
     }

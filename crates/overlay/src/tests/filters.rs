@@ -16,7 +16,7 @@ fn filters_are_chosen_shown_beside_each_other_written_and_opened() {
     let sobel = FilterRow { thumbnail: Some(picture), ..row("Sobel", Some("/home/user/sobel")) };
     let broken = FilterRow { error: Some(error), ..row("broken", Some("/home/user/broken")) };
     let rows = vec![row("Box filter", None), sobel, broken];
-    fixture.set(|f| f.filters = FilterList { rows, selected: 1, is_pending: false });
+    fixture.set(|f| f.filters = FilterList { rows, selected: 1, ..FilterList::default() });
     assert_eq!(fixture.click("Filters"), [Action::Toggle(Panel::Filters)]);
     fixture.open(Panel::Filters);
     fixture.settle();
@@ -29,4 +29,35 @@ fn filters_are_chosen_shown_beside_each_other_written_and_opened() {
     assert_eq!(fixture.click("Open\u{2026}"), [Action::AskForFilter]);
     fixture.set(|f| f.filters.is_pending = true);
     fixture.assert_shows(&["Opening the folder\u{2026}"]);
+}
+
+#[test]
+fn filters_of_a_stack_are_chosen_switched_moved_and_removed() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let row = |name: &str| StackRow {
+        name: name.to_owned(),
+        filter: "plain gain = 1".to_owned(),
+        ms: Some(1.25),
+        is_on: true,
+        ..StackRow::default()
+    };
+    let error = Error::new("It does not build.", "A type is unknown.", "");
+    let rows = vec![
+        StackRow { is_chosen: true, ..row("Sobel") },
+        StackRow { error: Some(error), ms: None, ..row("Broken") },
+    ];
+    let stack = StackView { rows, can_undo: true, last: None };
+    let list = vec![FilterRow { name: "Box filter".to_owned(), ..FilterRow::default() }];
+    fixture.set(|f| f.filters = FilterList { rows: list, stack, ..FilterList::default() });
+    fixture.open(Panel::Filters);
+    fixture.settle();
+    fixture.assert_shows(&["1.25 ms", "Skipped: It does not build. A type is unknown."]);
+    assert_eq!(fixture.click("Broken"), [Action::ChooseLayer(1)]);
+    assert_eq!(fixture.click("Undo"), [Action::UndoStack]);
+    assert_eq!(fixture.click("On the stack"), [Action::StackFilter(0)]);
+    fixture.set(|f| {
+        let stack = &mut f.filters.stack;
+        (stack.rows, stack.can_undo, stack.last) = (Vec::new(), false, Some("sobel + Box filter".to_owned()));
+    });
+    assert_eq!(fixture.click("Again: sobel + Box filter"), [Action::RestoreStack]);
 }

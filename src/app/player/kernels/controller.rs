@@ -229,7 +229,7 @@ impl LiveKernels {
             // Meanwhile the user may have chosen a variant of the new filter, or none.
             let chosen = cx.chosen();
             let is_next = self.next_chosen(Filter::selected()).is_some_and(|(variant, _)| variant == awaited);
-            self.exchange_chosen();
+            self.exchange_chosen(cx);
             if is_next || chosen != VariantId::OFF && !is_same_filter(chosen.opened(), Filter::selected()) {
                 cx.frames.choice.choose_variant(awaited);
             }

@@ -322,7 +322,7 @@ impl LiveKernels {
         self.stack.next = Some(NextChosen { member, at, leaving });
         match row {
             _ if is_selected => {
-                self.exchange_chosen();
+                self.exchange_chosen(cx);
                 cx.frames.choice.choose(if is_on { variant } else { VariantId::OFF }, settings);
             }
             Some(row) => self.select_filter(row, devices, cx),
@@ -343,8 +343,11 @@ impl LiveKernels {
     }
 
     /// Puts the filter that was chosen before into the place that it has in the stack, and takes the new one out.
-    pub(super) fn exchange_chosen(&mut self) {
-        let Some(NextChosen { at, leaving, .. }) = self.stack.next.take() else { return };
+    pub(super) fn exchange_chosen(&mut self, cx: &PlayerContext) {
+        let Some(NextChosen { at, mut leaving, .. }) = self.stack.next.take() else { return };
+        let (variant, settings) = cx.frames.choice.filter();
+        // It ran until now, and may have been changed.
+        leaving.iter_mut().filter(|of| of.variant == variant).for_each(|of| of.settings = settings);
         let stack = &mut self.stack;
         let place = at + usize::from(at >= stack.below);
         let mut members: Vec<Option<Member>> = stack.members.drain(..).map(Some).collect();
@@ -391,6 +394,12 @@ impl LiveKernels {
                 }
             }
         }
+        let status = cx.frames.filters.workers.status();
+        let is_missing = |of: &Member| of.is_on && of.error.is_none() && !status.has_built(of.variant);
+        let has_device = devices.running.device().is_some() || devices.is_awaited();
+        let is_awaited = self.stack.reading.is_some() || self.stack.members.iter().any(is_missing);
+        // Scripts that count frames need all of them filtered.
+        cx.frames.waits_for_stack = cx.frames.filters.waits_for_conversions && is_awaited && has_device;
         let layers = self.stack.layers();
         if layers != cx.frames.choice.stack {
             cx.frames.choice.stack = layers;

@@ -1,0 +1,179 @@
+//! Stacks of filters: each filters the picture of the one below, on the command line and in the window.
+
+use crate::common::*;
+use crate::filters::{filtered_at, filters_of_frames, movie_of_frames, sobel, window_of};
+
+/// Returns the options for a stack of these folders, and a variant of the last one.
+fn stack<'a>(folders: &[&'a std::path::Path], variant: &'a str) -> Vec<&'a str> {
+    let names = folders.iter().flat_map(|folder| ["--filter", folder.to_str().unwrap()]);
+    names.chain(["--variant", variant]).collect()
+}
+
+#[test]
+fn filters_of_a_stack_read_the_pictures_of_those_below() {
+    let folder = Folder::new("stacks");
+    let [mean, back] = filters_of_frames(&folder);
+    let edges = sobel(&folder, "sobel", &[]);
+    let movie = movie_of_frames(&folder, 40);
+    let filtered = |folders: &[&std::path::Path], variant: &str, index: i32| {
+        let at = f64::from(index.max(0)) * 0.04 + 0.001;
+        filtered_at(&folder, &movie, &stack(folders, variant), at)
+    };
+    for index in [0, 1, 3, 20] {
+        // The frame two frames back has the same edges, in either order.
+        let earlier = filtered(&[&edges], "plain", index - 2);
+        assert!(earlier != filtered(&[&edges], "off", index - 2), "there are edges");
+        assert!(filtered(&[&edges, &back], "plain", index) == earlier, "frame {index}");
+        assert!(filtered(&[&back, &edges], "plain", index) == earlier, "frame {index}");
+        assert!(filtered(&[&back, &back, &edges], "plain", index) == filtered(&[&edges], "plain", index - 4));
+        let mean_of_edges = filtered(&[&edges, &mean], "plain", index);
+        assert!(mean_of_edges == filtered(&[&edges, &mean], "sampler", index), "frame {index}");
+        let [now, before] = [0, 1].map(|back| filtered(&[&edges], "plain", index - back));
+        let sums = now.2.iter().zip(&before.2).zip(&earlier.2);
+        let wanted: Vec<u8> =
+            sums.map(|((a, b), c)| ((u32::from(*a) + u32::from(*b) + u32::from(*c) + 1) / 3) as u8).collect();
+        assert!(mean_of_edges.2 == wanted, "frame {index}");
+        assert!(filtered(&[&edges, &mean], "off", index) == now, "frame {index}");
+    }
+    let mut bench = clreel(None);
+    bench.arg("bench").arg(&movie).args(stack(&[&back, &edges], "plain")).args(["--frames", "3", "--json"]);
+    let report = finish_json(bench, 0);
+    assert_eq!(report["input"]["stack_filters"], "back/plain", "{report}");
+}
+
+#[test]
+fn the_window_shows_stacks_as_snapshots_do() {
+    let (display, folder) = (Display::start(&[]), Folder::new("stacks-window"));
+    let [mean, back] = filters_of_frames(&folder);
+    let edges = sobel(&folder, "sobel", &[]);
+    let movie = movie_of_frames(&folder, 40);
+    let saved = folder.file("saved.png");
+    let stacks = [
+        stack(&[&back, &edges], "plain"),
+        // From buffers to images.
+        stack(&[&edges, &mean], "sampler"),
+        stack(&[&mean, &edges, &back, &mean], "plain"),
+        stack(&[&back, &mean], "off"),
+    ];
+    for (filter, start) in stacks.iter().zip([
+        &["--frames", "1"][..],
+        &["--start", "0.9", "--frames", "3"],
+        &["--frames", "12"],
+        &["--preload", "9", "--frames", "16", "--unpaced"],
+    ]) {
+        let mut command = clreel(Some(&display));
+        command.arg(&movie).args([&filter[..], start].concat()).arg("--save-frame").arg(&saved);
+        let (stats, stderr) = play(command);
+        let last = presented_frames(&stats).last().unwrap().clone();
+        let at = last["pts_s"].as_f64().unwrap();
+        assert!(
+            png(&saved) == filtered_at(&folder, &movie, filter, at),
+            "{filter:?} {start:?} {last} {stderr}"
+        );
+        assert!(last["stack"].as_f64().is_some_and(|ms| ms > 0.0), "{last}");
+        let filters = last["stack_filters"].as_str().unwrap();
+        let expected = filter.iter().filter(|arg| arg.starts_with('/')).count();
+        let is_off = filter.last() == Some(&"off");
+        assert_eq!(filters.split(" + ").count(), expected - usize::from(is_off), "{filters}");
+    }
+}
+
+#[test]
+fn a_stack_is_put_together_ordered_undone_and_made_again_in_the_window() {
+    let (display, folder) = (Display::start(&[]), Folder::new("stacks-list"));
+    let edges = sobel(&folder, "sobel", &[]);
+    let here = folder.folder("here");
+    let broken = [("name = \"Sobel\"", "name = \"Broken\""), ("const float3 gx", "const flaot3 gx")];
+    sobel(&folder, "here/clreel-filters/broken", &broken);
+    let movie = Movie { size: (64, 48), stamps_ms: steady(500), ..Movie::default() };
+    let open = || {
+        let mut command = window_of(&display, &folder, &movie);
+        command.current_dir(&here).env("HOME", &here);
+        command.env("CLREEL_SETTINGS", folder.file("settings.json"));
+        command
+    };
+    let mut session = Session::start(&display, open().arg("--filter").arg(&edges));
+    session.resize(1280, 720);
+    session.wait_for_title("sobel/plain, gain = 1 ");
+    session.wait_for_frames();
+    session.display.key("F");
+    session.wait_for_text("On the stack");
+    // The first row is that of the box filter.
+    let first = session.texts().iter().find(|t| t.text == "On the stack").map(|t| t.center());
+    session.click_at(first.unwrap());
+    session.wait_for_title("- sobel/plain gain = 1 + running-sum r=7 ");
+    session.wait("times of both", |s| times(s) >= 2);
+
+    // The switch of the first, and its key, leave the other one alone.
+    session.display.key("0");
+    session.wait_for_title("- running-sum r=7 ");
+    session.display.key("1");
+    session.wait_for_title("- sobel/plain gain = 1 + running-sum r=7 ");
+
+    // The other one is chosen by a click on its name, and keys belong to it.
+    let name = |s: &mut Session, of: &str| s.texts().iter().find(|t| t.text == of).map(|t| t.center());
+    let at = name(&mut session, "Box filter").unwrap();
+    session.click_at(at);
+    session.wait_for_title("- sobel/plain gain = 1 + running-sum r=7 ");
+    session.wait_for_text("r = 7 \u{b7} 64 \u{d7} 48");
+    session.display.key("equal");
+    session.wait_for_title("- sobel/plain gain = 1 + running-sum r=8 ");
+
+    // A row is dragged above the other one.
+    let handles: Vec<_> = session.texts().iter().filter(|t| t.text == "=").map(|t| t.center()).collect();
+    let [first, second] = handles[..] else { panic!("{handles:?}") };
+    drag(&mut session, second, first);
+    session.wait_for_title("- running-sum r=8 + sobel/plain gain = 1 ");
+    session.click("Undo");
+    session.wait_for_title("- sobel/plain gain = 1 + running-sum r=8 ");
+    let stderr = session.quit();
+    assert_eq!(stderr, "");
+
+    // The next window makes it again, in the order and with the values that it had.
+    let mut session = Session::start(&display, &mut open());
+    session.resize(1280, 720);
+    session.wait_for_frames();
+    // The panel is open as before.
+    session.click("Again: sobel + Box filter");
+    session.wait_for_title("- sobel/plain gain = 1 + running-sum r=8 ");
+
+    // A filter whose kernel does not build is skipped, and named.
+    let below = |of: &str| move |t: &&Text| t.text == of;
+    let texts = session.texts();
+    let (at, _) = texts.iter().enumerate().find(|(_, t)| t.text == "Broken").unwrap();
+    session.click_at(texts[at..].iter().find(below("On the stack")).unwrap().center());
+    session.wait("the error in the row", |s| s.texts().iter().any(|t| t.text.starts_with("Skipped: ")));
+    session.wait_for_title("- sobel/plain gain = 1 + running-sum r=8 ");
+
+    // The second one is removed, then the chosen one: the next takes its place.
+    for title in ["- sobel/plain, gain = 1 ", "- broken/plain gain = 1 "] {
+        let texts = session.texts();
+        let of_stack = texts.iter().position(|t| t.text == "=").unwrap();
+        let crosses: Vec<_> = texts[of_stack..].iter().filter(below("\u{d7}")).collect();
+        let at = crosses[usize::from(title.contains("sobel"))].center();
+        session.click_at(at);
+        if title.contains("sobel") {
+            session.wait_for_title(title);
+        }
+    }
+    session.wait("no stack", |s| s.texts().iter().all(|t| t.text != "="));
+    let stderr = session.quit();
+    assert!(stderr.contains("broken") && !stderr.contains("panicked"), "{stderr}");
+}
+
+/// Returns the number of times in rows of the stack.
+fn times(session: &mut Session) -> usize {
+    let is_time = |text: &str| text.strip_suffix(" ms").is_some_and(|ms| ms.parse::<f64>().is_ok());
+    session.texts().iter().filter(|t| is_time(&t.text)).count()
+}
+
+/// Drags from one place to another.
+fn drag(session: &mut Session, from: (i32, i32), to: (i32, i32)) {
+    session.move_to(from);
+    session.display.xdotool(&["mousedown", "1"]);
+    for part in 1..=5 {
+        session.move_to((from.0 + (to.0 - from.0) * part / 5, from.1 + (to.1 - from.1) * part / 5));
+        std::thread::sleep(std::time::Duration::from_millis(60));
+    }
+    session.display.xdotool(&["mouseup", "1"]);
+}
