@@ -17,7 +17,7 @@ fn example() -> [String; 2] {
 }
 
 /// Writes the example into the folder `sobel`, with replacements in its two files, and returns the path.
-fn sobel(folder: &Folder, name: &str, edits: &[(&str, &str)]) -> std::path::PathBuf {
+pub(crate) fn sobel(folder: &Folder, name: &str, edits: &[(&str, &str)]) -> std::path::PathBuf {
     let [mut description, mut kernel] = example();
     for (from, to) in edits {
         let is_in = [&mut description, &mut kernel].into_iter().find(|text| text.contains(from));
@@ -29,7 +29,7 @@ fn sobel(folder: &Folder, name: &str, edits: &[(&str, &str)]) -> std::path::Path
 }
 
 /// A second variant, which reads an image.
-const SAMPLER: (&str, &str) = (
+pub(crate) const SAMPLER: (&str, &str) = (
     "[[variants]]",
     r#"[[variants]]
 id = "sampler"
@@ -43,7 +43,7 @@ local = [16, 8]
 [[variants]]"#,
 );
 
-const SAMPLER_KERNEL: &str = r"
+pub(crate) const SAMPLER_KERNEL: &str = r"
 __constant sampler_t edge = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
 __kernel void sobel(__write_only image2d_t dst, __read_only image2d_t src, float gain)
 {
@@ -62,7 +62,7 @@ __kernel void sobel(__write_only image2d_t dst, __read_only image2d_t src, float
 ";
 
 /// Returns the command with its arguments up to the filter.
-fn command(subcommand: &str, filter: &std::path::Path, args: &[&str]) -> Command {
+pub(crate) fn command(subcommand: &str, filter: &std::path::Path, args: &[&str]) -> Command {
     let mut command = clreel(None);
     command.arg(subcommand).arg("--filter").arg(filter).args(args);
     command
@@ -154,7 +154,7 @@ fn bench_times_right_variants_and_names_wrong_ones() {
 }
 
 /// Edits of the example that let `tune` search the width of its work-groups.
-const GROUPS: [(&str, &str); 2] = [
+pub(crate) const GROUPS: [(&str, &str); 2] = [
     ("[[variants.passes]]", "tuning.GROUP = { default = 16, values = [8, 32] }\n[[variants.passes]]"),
     ("local = [16, 8]", "local = [\"GROUP\", 4]"),
 ];
@@ -438,7 +438,7 @@ fn wait_for_side(session: &mut Session, filter: &str) {
 }
 
 /// Returns the command of a window with a small movie.
-fn window_of(display: &Display, folder: &Folder, movie: &Movie) -> Command {
+pub(crate) fn window_of(display: &Display, folder: &Folder, movie: &Movie) -> Command {
     let mut command = without_desktop(display);
     command.env("CLREEL_SETTINGS", "").arg(folder.movie("small.mkv", movie)).args(["--device", "0"]);
     command
@@ -460,7 +460,7 @@ fn links_out_of_a_filters_folder_are_not_followed() {
     }
 }
 
-fn text_of(command: &mut Command) -> String {
+pub(crate) fn text_of(command: &mut Command) -> String {
     text(&command.output().unwrap().stderr)
 }
 

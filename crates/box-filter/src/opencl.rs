@@ -87,9 +87,9 @@ pub struct BuiltVariant {
     /// The programs to use instead of the default: a group of picture sizes, the index of a range of radii, and the index of
     /// the program to use for both.
     choices: Vec<(SizeClass, usize, usize)>,
-    /// The kind of memory (buffer or image) of the input.
+    /// The kind of memory (buffer or image) of the input of the default program.
     pub input: Storage,
-    /// The kind of memory (buffer or image) of the output.
+    /// The kind of memory (buffer or image) of the output of the default program.
     pub output: Storage,
     /// The number that identifies this build: plans of another build must not be used for it.
     pub number: u64,
@@ -138,17 +138,22 @@ impl BuiltVariant {
     /// Returns an error as [`BuiltVariant::build`] does.
     pub fn build_for(cl: &ClContext, id: VariantId, to_texture: bool) -> Result<Self> {
         let kind = cl.device.info.kind;
-        let code = code_of(id, kind)?;
-        let output = if to_texture && code.to_image.is_some() { Storage::Image } else { code.output };
+        let output_of = |code: &Code| match code.to_image {
+            Some(_) if to_texture => Storage::Image,
+            _ => code.output,
+        };
+        let output = output_of(code_of(id, kind)?);
         let untuned = id.untuned().unwrap_or(id);
         let mut built = Self { id, ..Self::build_defaults(cl, untuned, kind, output)? };
         let mut measured = Vec::new();
-        // Tuning results that do not build, or cannot write the same output, are skipped.
+        // Tuning results that do not build are skipped.
         for choice in tuned::results_for(id, &cl.device.info, cl.sources()) {
-            if choice.config.code().storage != built.input {
+            let (code, own) = (choice.config.code(), output_of(choice.config.code()));
+            // The box filter's results are not used where another copy of the picture would take longer than they gain.
+            if id.opened().is_none() && (code.storage, own) != (built.input, output) {
                 continue;
             }
-            if let Some(at) = built.find_or_build(cl, choice.variant, &choice.config) {
+            if let Some(at) = built.find_or_build(cl, choice.variant, &choice.config, own) {
                 measured.push((choice.size, choice.radius_class, at));
             }
         }
@@ -164,7 +169,7 @@ impl BuiltVariant {
         for size in SizeClass::ALL {
             let config = Config::for_kind(code, kind, size.as_str()).fit_to_device(device);
             // Sizes whose parameters this device does not support use the first program.
-            if let Some(at) = built.find_or_build(cl, id, &config) {
+            if let Some(at) = built.find_or_build(cl, id, &config, output) {
                 built.choices.extend((0..tuned::RADIUS_RANGES.len()).map(|class| (size, class, at)));
             }
         }
@@ -172,12 +177,18 @@ impl BuiltVariant {
     }
 
     /// Returns the index of the program with this configuration, and builds it if necessary; `None` if it does not build.
-    fn find_or_build(&mut self, cl: &ClContext, id: VariantId, config: &Config) -> Option<usize> {
+    fn find_or_build(
+        &mut self,
+        cl: &ClContext,
+        id: VariantId,
+        config: &Config,
+        output: Storage,
+    ) -> Option<usize> {
         let is_same = |p: &Program| p.id == id && p.config == *config;
         if let Some(at) = self.programs.iter().position(is_same) {
             return Some(at);
         }
-        self.programs.extend(Self::build_into(cl, id, config, self.output).ok()?.programs);
+        self.programs.extend(Self::build_into(cl, id, config, output).ok()?.programs);
         Some(self.programs.len() - 1)
     }
 
@@ -222,6 +233,7 @@ impl BuiltVariant {
                 programs,
                 options,
                 config: config.clone(),
+                output,
                 is_wide,
                 is_modified,
             })
@@ -266,6 +278,13 @@ impl BuiltVariant {
         self.programs.get(choice.map_or(0, |(.., at)| *at))
     }
 
+    /// Returns the kinds of memory of input and output for pictures of this size: those of the variant that is used for it. All
+    /// radii have the same ones.
+    pub fn storages(&self, size: (u32, u32)) -> [Storage; 2] {
+        let own = |program: &Program| [program.config.code().storage, program.output];
+        self.program(size, 0).map_or([self.input, self.output], own)
+    }
+
     /// Returns the variant and the parameters that are used for pictures of this size and radius; `None` if nothing is built.
     pub fn config(&self, size: (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
         self.program(size, radius).map(|program| (program.id, &program.config))
@@ -273,7 +292,7 @@ impl BuiltVariant {
 
     /// Binds the kernels to memory, to filter the first of `sources` into `dst`. The other sources are the pictures of the frames
     /// before, nearest first; the last one stands for those that are missing. `dst` is another memory object than the sources. All
-    /// hold exactly a whole picture, in the kinds of memory of the variant's [`input`](Self::input) and [`output`](Self::output).
+    /// hold exactly a whole picture, in the variant's [kinds of memory](Self::storages) for its size.
     ///
     /// # Errors
     /// Returns an error if the device cannot run the variant at this size, or runs out of memory.
@@ -293,8 +312,9 @@ impl BuiltVariant {
             |picture: &Picture, bytes| matches!(picture, Picture::Buffer(buffer) if buffer.len() < bytes);
         let is_too_small =
             |layout: Layout| is_small(src, layout.bytes()) || is_small(dst, layout.filtered().bytes());
-        let is_input = |source: &&Picture| source.storage() == self.input;
-        let is_stored_so = sources.iter().all(is_input) && dst.storage() == self.output;
+        let [input, output] = self.storages(whole.tuned_for);
+        let is_input = |source: &&Picture| source.storage() == input;
+        let is_stored_so = sources.iter().all(is_input) && dst.storage() == output;
         if !is_stored_so || id.reads_planes() != whole.layout.is_some() {
             return failed_with("The pictures are stored in another way than it reads.".to_owned());
         }
@@ -310,13 +330,13 @@ impl BuiltVariant {
             return failed_with(format!("A parameter is outside of its range: {wrong}."));
         }
         let device = scratch.cl.device.info.clone();
-        id.supports(&device, whole.width, whole.height)?;
         let is_wide = |program: &&Program| whole.layout.is_some_and(|layout| layout.wide == program.is_wide);
         let program = match whole.layout {
             Some(_) => self.programs.iter().find(is_wide),
             None => self.program(whole.tuned_for, whole.radius()),
         };
         let Some(program) = program else { return failed_with("It is not built.".to_owned()) };
+        program.id.supports(&device, whole.width, whole.height)?;
         let whole = Extent { units: device.units, ..whole };
         let code = program.config.code();
         let mut program = program.clone();

@@ -24,6 +24,8 @@ pub(super) struct Program {
     /// The options of the compiler, without macros that depend on the extent.
     pub options: String,
     pub config: Config,
+    /// The kind of memory of the output.
+    pub output: Storage,
     /// True if samples have two bytes; false for RGBA pictures.
     pub is_wide: bool,
     /// True if the kernels are modified, so that their numbers of reads, writes and operations are unknown.

@@ -99,7 +99,7 @@ impl VariantId {
 
     /// Returns the variant that `auto` uses without tuning results; `None` for variants other than `auto`.
     pub fn untuned(self) -> Option<Self> {
-        if let Work::Fastest(name) = self.work { name.parse().ok() } else { None }
+        if self.is_auto() { self.filter().untuned() } else { None }
     }
 
     /// Returns the back end on which the variant runs.
@@ -137,7 +137,7 @@ impl VariantId {
     }
 
     /// Returns the kernel files that the variant uses on a kind of device, and then those of the reference of a folder's filter;
-    /// `None` for `auto`, which may use the files of any variant.
+    /// `None` for `auto` of the box filter, which may use the files of any variant.
     pub fn files(self, kind: DeviceKind) -> Option<&'static [&'static str]> {
         if let Some(files) = self.opened_files(kind) {
             return Some(files);

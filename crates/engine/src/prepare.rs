@@ -174,7 +174,7 @@ impl Pipeline {
         match self.variants.get(request.kernels()) {
             Some(built) => {
                 built.id().supports(info, size.0, size.1).map_err(Refusal::Unsupported)?;
-                Ok((built.input, built.output))
+                Ok(built.storages(size).into())
             }
             // This version has just been replaced by the one that the wipe is going to show.
             None if version.is_some() => Err(Refusal::TrialPending),

@@ -77,7 +77,8 @@ impl BackgroundTuning {
         }
         let (Some(subject), Some((_, since))) = (now, self.key) else { return };
         // A script that counts frames measures the movie alone.
-        let auto = cx.chosen().is_auto() && cx.args.frames.is_none();
+        let auto =
+            cx.chosen() == VariantId::auto() && Filter::selected().is_none() && cx.args.frames.is_none();
         if !auto && !self.is_requested {
             return self.cancel();
         }
@@ -110,7 +111,8 @@ impl BackgroundTuning {
         let (sources, kernel_timeout) = (cx.sources.clone(), cx.args.trial.timeouts.kernel_timeout);
         let is_requested = self.is_requested;
         let search = move |worker: &Worker<'_, Search, Tuning>| {
-            let known = tuned::tuned_variants(&Cache::load(), &device.info, &sources.get());
+            let known =
+                tuned::tuned_variants(VariantId::OFF.filter(), &Cache::load(), &device.info, &sources.get());
             if !is_requested && known.iter().any(|c| (c.size, c.radius_class) == (size_class, class)) {
                 return Ok(None);
             }

@@ -77,8 +77,11 @@ impl Target {
             id.kernels(kind).is_some_and(|code| code.files.iter().any(|file| sources.is_changed(file)))
         };
         match self {
-            // `auto` may use any variant.
-            Target::Variant { id, .. } if id.is_auto() => VariantId::all().any(is_modified),
+            // `auto` may use any variant of its filter.
+            Target::Variant { id, .. } if id.is_auto() => match id.opened() {
+                None => VariantId::built_in().any(is_modified),
+                Some(filter) => filter.variants().any(is_modified),
+            },
             Target::Variant { id, layout: Some(_), .. } => {
                 let mut codes = id.codes().iter();
                 sources.any_changed("convert/") || codes.any(|code| sources.any_changed(code.file))
