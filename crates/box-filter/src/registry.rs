@@ -200,6 +200,13 @@ impl Filter {
         all.find(|id| id.name_in_table() == name && !id.codes().is_empty())
     }
 
+    /// Returns the variant `auto`, which runs the fastest one by tuning results; [`VariantId::OFF`] for a folder's filter with a
+    /// single variant.
+    pub fn auto(&'static self) -> VariantId {
+        let of_box = self.is_box().then(VariantId::built_in).into_iter().flatten();
+        self.variants().chain(of_box).find(|id| id.is_auto()).unwrap_or(VariantId::OFF)
+    }
+
     /// Returns the variant that `auto` runs without tuning results.
     pub(crate) fn untuned(&'static self) -> Option<VariantId> {
         self.with_kernels(match self.variants.get(self.description.auto) {

@@ -6,13 +6,21 @@ use serde_json::{Map, json};
 
 pub use crate::classes::{RADIUS_RANGES, SizeClass, radius_class, radius_range};
 use crate::{Code, Config, Filter, VariantId};
-use base::device::DeviceInfo;
+use base::device::{DeviceInfo, DeviceKind};
 use compute::cache::{Cache, Class};
 use opencl::sources::Sources;
 
-/// Returns the variants to tune, the likely fastest first.
-pub fn variants() -> Vec<VariantId> {
-    VariantId::built_in().rev().filter(|id| id.codes().iter().any(|code| code.is_tuned)).collect()
+/// Returns the variants of a filter to tune, the likely fastest first.
+pub fn variants(filter: &'static Filter) -> Vec<VariantId> {
+    let of_box = filter.is_box().then(VariantId::built_in).into_iter().flatten();
+    let all = filter.variants().chain(of_box).rev();
+    all.filter(|id| id.codes().iter().any(|code| code.is_tuned)).collect()
+}
+
+/// Returns true if a variant of the filter has values to try on this kind of device.
+pub fn has_values(filter: &'static Filter, kind: DeviceKind) -> bool {
+    let codes = variants(filter).into_iter().filter_map(|id| id.kernels(kind));
+    codes.flat_map(|code| code.params).any(|param| !param.values.is_empty())
 }
 
 /// Returns the key in the cache for a group of picture sizes and the range of radii that contains `radius`. The key names the
@@ -115,7 +123,6 @@ pub fn auto_variants(cache: &Cache, device: &DeviceInfo) -> Vec<VariantId> {
 mod tests {
     use super::*;
     use crate::named;
-    use base::device::DeviceKind;
     use compute::cache::Entry;
 
     fn entry(id: VariantId, radius: u32, ms: f64) -> Entry {

@@ -48,9 +48,9 @@ impl VariantId {
         Filter::selected().map_or_else(of_box, Filter::initial)
     }
 
-    /// Returns the variant `auto`, which runs the fastest variant on a device by tuning results.
+    /// Returns the variant [`auto`](Filter::auto) of the selected filter.
     pub fn auto() -> Self {
-        Self::all().find(|id| id.is_auto()).unwrap_or(Self::OFF)
+        Filter::selected().unwrap_or(Self::OFF.filter()).auto()
     }
 
     /// Returns the variant of the user's own kernel, which exists only if the folder of kernels has its file.
