@@ -1,6 +1,7 @@
 //! The box filter on an OpenCL device: compiles a variant's kernels, and binds them to pictures as a [`Plan`].
 
-use super::config::{Argument, Code, Config, Extent, Pass};
+use super::arguments::{memory_types, places, wrong_type};
+use super::config::{Argument, Code, Config, Extent};
 use super::guarded::GuardedInput;
 use super::plan::{BoundKernel, Plan, Program};
 use super::tuned::{self, SizeClass};
@@ -8,9 +9,8 @@ use super::{Scratch, VariantId, planar};
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::verify;
-use filter::{folder, nearest};
 use opencl::cl::{ClContext, failed};
-use opencl::kernel::{Kernel, argument_names, expect_count, unique_number};
+use opencl::kernel::{Kernel, unique_number};
 use opencl::memory::{Picture, Storage};
 use opencl::program::{self, CompiledProgram};
 use video::color::Layout;
@@ -23,51 +23,6 @@ fn define(name: &str) -> String {
 /// Compiles each kernel file of a code.
 fn compile(cl: &ClContext, code: &Code, options: &str) -> Result<Vec<(&'static str, opencl::cl::Program)>> {
     code.files.iter().map(|file| Ok((*file, program::build(cl, file, options)?))).collect()
-}
-
-/// Returns for each argument of a pass its index in the kernel: by its name, which the driver or else the text of the file tells,
-/// or in the order of the description if that has no names.
-fn places(cl: &ClContext, kernel: &Kernel, pass: &Pass) -> Result<Vec<u32>> {
-    let file = format!("{} ('{}')", pass.file, pass.kernel);
-    if pass.names.is_empty() {
-        // Before a missing argument is set, whose error would name no number.
-        expect_count(kernel, &file, pass.arguments.len())?;
-        return Ok((0..pass.arguments.len() as u32).collect());
-    }
-    let in_text = || folder::argument_names(&cl.sources().text(pass.file).ok()?, pass.kernel);
-    let names = argument_names(kernel).or_else(in_text).ok_or_else(|| {
-        let what = format!("The names of the arguments of the kernel in {file} are not known.");
-        let hint = "Write the kernel without macros around its name and arguments.";
-        Error::new(
-            what,
-            "This driver does not report them, and the text does not tell them for certain.",
-            hint,
-        )
-    })?;
-    let known: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mismatch = |what: String, hint: Option<String>| {
-        let why =
-            format!("The kernel has {}; the description has {}.", known.join(", "), pass.names.join(", "));
-        Error::new(what, why, hint.unwrap_or_else(|| "Give them the same names.".to_owned()))
-    };
-    let unknown = |name: &&&str| !pass.names.contains(*name);
-    if let Some(name) = known.iter().find(unknown) {
-        let what = format!("The kernel in {file} has an argument '{name}' that gets no value.");
-        // A name of the description that the kernel has is no misspelt one.
-        let others = pass.names.iter().copied().filter(|other| !known.contains(other));
-        let hint = |near| format!("Write '{name}' in place of '{near}' in `arguments` of {}.", folder::FILE);
-        return Err(mismatch(what, nearest(name, others).map(hint)));
-    }
-    let place = |name: &&str| {
-        let place = known.iter().position(|known| known == name);
-        let missing = || {
-            let others = known.iter().copied().filter(|other| !pass.names.contains(other));
-            let near = nearest(name, others).map(|near| format!("Did you mean '{near}'?"));
-            mismatch(format!("The kernel in {file} has no argument '{name}'."), near)
-        };
-        place.map(|place| place as u32).ok_or_else(missing)
-    };
-    pass.names.iter().map(place).collect()
 }
 
 /// Returns the variant's code for devices of `kind`, or an error if it has none.
@@ -351,20 +306,24 @@ impl BuiltVariant {
             let kernel = Kernel::from_file(built, &device, pass.file, pass.kernel, &what)?;
             let places = places(&program.cl, &kernel, pass)?;
             let mut numbers = Vec::new();
-            for (argument, place) in pass.arguments.iter().zip(&places) {
-                let memory = match argument {
-                    Argument::Source(back) => sources.get(*back).unwrap_or(last).mem().clone(),
-                    Argument::Destination => dst.mem().clone(),
+            for (at, (argument, place)) in pass.arguments.iter().zip(&places).enumerate() {
+                let (storage, memory) = match argument {
+                    Argument::Source(back) => (input, sources.get(*back).unwrap_or(last).mem().clone()),
+                    Argument::Destination => (output, dst.mem().clone()),
                     Argument::Scratch(index) => {
                         let size = code.formulas.scratch(&program.config, *index, &whole)?;
-                        scratch.memory(*index, size)?
+                        (size.storage(), scratch.memory(*index, size)?)
                     }
                     Argument::Number => {
                         numbers.push(*place);
                         continue;
                     }
                 };
-                kernel.set(*place, &memory).map_err(|e| failed(&what, &e))?;
+                // A wrong type is the reason, if there is one.
+                let wanted = memory_types(storage);
+                kernel.set(*place, &memory).map_err(|e| {
+                    wrong_type(&kernel, pass, (at, *place), wanted).unwrap_or_else(|| failed(&what, &e))
+                })?;
             }
             kernels.push(BoundKernel { kernel, places, numbers });
         }

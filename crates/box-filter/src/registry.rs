@@ -397,14 +397,20 @@ pub fn opened_variants() -> Vec<VariantId> {
     opened.into_iter().flat_map(Filter::variants).collect()
 }
 
-/// Returns all mistakes as one error: the first one in full.
+/// The number of mistakes after the first one that an error shows: a list that is not closed has one in each line.
+const MAX_MORE_MISTAKES: usize = 3;
+
+/// Returns all mistakes as one error: the first one in full, what is wrong in a few more, and how many others there are.
 fn joined(mistakes: &[Mistake]) -> Error {
     let Some((first, others)) = mistakes.split_first() else {
         return Error::new("The description of the filter is wrong.", "", "");
     };
     let mut error = (*first.error).clone();
     if !others.is_empty() {
-        let more: Vec<&str> = others.iter().map(|mistake| mistake.error.what.as_str()).collect();
+        let (shown, left) = others.split_at(others.len().min(MAX_MORE_MISTAKES));
+        let mut more: Vec<&str> = shown.iter().map(|mistake| mistake.error.what.as_str()).collect();
+        let count = format!("There are {} more mistakes.", left.len());
+        more.extend((!left.is_empty()).then_some(count.as_str()));
         error.why = format!("{} Also: {}", error.why, more.join(" "));
     }
     error
