@@ -185,7 +185,7 @@ fn the_window_searches_the_filter_that_was_opened_in_it() {
     session.display.key("t");
     session.click_until("Tune now", "Sobel: there is nothing to tune");
     session.click("Two constants");
-    session.wait_for_title("two/sampler, gain = 1 ");
+    session.wait_for_title("two/plain, gain = 1 ");
     session.wait_for_frames();
     session.display.key("equal");
     session.click("Tune now");
