@@ -18,6 +18,7 @@ mod crashed_builds;
 mod devices;
 mod faulty_drivers;
 mod filters;
+mod filters_auto;
 mod frame_calls;
 mod gl_sharing;
 mod goldens;

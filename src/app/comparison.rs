@@ -73,6 +73,7 @@ pub(crate) fn compare(
     let mut pixels = picture_memory(width, height)?;
     RgbaConverter::new().convert(picture, &mut pixels)?;
     let first_rows = |rows: u32| vec![pixels[..rows as usize * width as usize * 4].to_vec()];
+    let filter = variant.filter();
     let Some(variant) = ladder_variant(*variant) else {
         return Err(Error::new(format!("'{variant}' has no kernels to compare."), "", ""));
     };
@@ -84,7 +85,7 @@ pub(crate) fn compare(
         None => {
             let rows = height.min(PREDICTED_ROWS);
             let frames = first_rows(rows);
-            let ladder = BoxFilter::on_frames(&frames, (width, rows));
+            let ladder = BoxFilter::on_frames(&frames, (width, rows)).of_filter(filter);
             let runner = LadderRunner::new(&ladder, Some(device), sources[1].clone(), &mut *child);
             let mut buffers = runner.allocate(&ladder.case(*settings))?;
             match runner.prepare(variant, &mut buffers) {
@@ -95,7 +96,7 @@ pub(crate) fn compare(
     };
     let rows = (affordable.min(f64::from(height)) as u32).clamp(MIN_ROWS.min(height), height);
     let frames = first_rows(rows);
-    let ladder = BoxFilter::on_frames(&frames, (width, rows));
+    let ladder = BoxFilter::on_frames(&frames, (width, rows)).of_filter(filter);
     let runner = LadderRunner::new(&ladder, Some(device), sources[0].clone(), child);
     let second = runner.with_sources(sources[1].clone(), second_child);
     let options = BenchOptions {

@@ -16,6 +16,7 @@ use base::error::{Error, Result};
 use base::memory::{rgba_bytes, zeroed};
 use base::save;
 use base::stderr::print_message;
+use base::verify::MismatchReport;
 use box_filter::color_kernels::{Conversion, Converter, check};
 use box_filter::color_test_pictures;
 use box_filter::trial::{Case, LaunchMode, Source, Target, Trials};
@@ -50,9 +51,22 @@ fn filter_in_sandbox(
     let is_modified = layout.is_none() || cl.sources().any_changed("box_filter/");
     let Some(trial) = trial.filter(|_| is_modified) else { return Ok(None) };
     if let Some(report) = &trial.report {
-        print_message(format_args!("The modified kernels of '{id}' differ from the reference: {report}."));
+        print_message(difference_text(id, report));
     }
     Ok(trial.picture)
+}
+
+/// Returns the sentence about kernels whose output differs from what it is compared with: the reference or, of a folder's variant
+/// that is compared with nothing else, its own output over other bytes.
+fn difference_text(id: VariantId, report: &MismatchReport) -> String {
+    match id.opened() {
+        None => format!("The modified kernels of '{id}' differ from the reference: {report}."),
+        Some(filter) if filter.reference_or_only() == Some(id) => format!(
+            "'{id}' does not write the same picture twice: {report}. A kernel must write each pixel, and read nothing that is \
+             not written before."
+        ),
+        Some(_) => format!("The kernels of '{id}' differ from the reference of the filter: {report}."),
+    }
 }
 
 /// Returns true if this process may convert a frame's planes on the device: the conversions are not modified, or they neither

@@ -103,8 +103,9 @@ pub struct Pass {
     pub file: &'static str,
     /// The name of the kernel.
     pub kernel: &'static str,
-    /// The names that the kernel gives its arguments; empty if these are in the kernel's order.
-    pub names: &'static [&'static str],
+    /// The arguments as they are described, with the names that the kernel gives them; empty if [they](Self::arguments) are in the
+    /// kernel's order.
+    pub described: &'static [filter::Argument],
     /// The arguments of the kernel.
     pub arguments: &'static [Argument],
 }
@@ -116,6 +117,13 @@ pub enum ScratchSize {
     Bytes(usize),
     /// An image with these channels, four of each, of this width and height.
     Image(Channel, (usize, usize)),
+}
+
+impl ScratchSize {
+    /// Returns the kind of memory.
+    pub(crate) fn storage(self) -> Storage {
+        if matches!(self, Self::Image(..)) { Storage::Image } else { Storage::Buffer }
+    }
 }
 
 /// The sizes and numbers of launches, computed from the configuration, the index of the pass and the band of rows.

@@ -86,10 +86,7 @@ fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Pa
         file: file(&pass.file),
         kernel: &pass.kernel,
         // Edited kernels of the box filter, and those of the user's own, may have other names.
-        names: match is_opened {
-            false => &[],
-            true => arguments(pass).map(|argument| argument.name.as_str()).collect::<Vec<_>>().leak(),
-        },
+        described: if is_opened { &pass.arguments } else { &[] },
         arguments: arguments(pass).map(passed).collect::<Vec<_>>().leak(),
     });
     let params =

@@ -9,6 +9,7 @@
 // The docs are for those who read the code: `./dev check` makes them of all items.
 #![allow(rustdoc::private_intra_doc_links)]
 
+mod arguments;
 mod classes;
 pub mod color_kernels;
 pub mod color_test_pictures;

@@ -1,6 +1,7 @@
 //! The box filter on an OpenCL device: compiles a variant's kernels, and binds them to pictures as a [`Plan`].
 
-use super::config::{Argument, Code, Config, Extent, Pass};
+use super::arguments::{memory_types, places, wrong_type};
+use super::config::{Argument, Code, Config, Extent};
 use super::guarded::GuardedInput;
 use super::plan::{BoundKernel, Plan, Program};
 use super::tuned::{self, SizeClass};
@@ -8,9 +9,8 @@ use super::{Scratch, VariantId, planar};
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::verify;
-use filter::{folder, nearest};
 use opencl::cl::{ClContext, failed};
-use opencl::kernel::{Kernel, argument_names, expect_count, unique_number};
+use opencl::kernel::{Kernel, unique_number};
 use opencl::memory::{Picture, Storage};
 use opencl::program::{self, CompiledProgram};
 use video::color::Layout;
@@ -23,51 +23,6 @@ fn define(name: &str) -> String {
 /// Compiles each kernel file of a code.
 fn compile(cl: &ClContext, code: &Code, options: &str) -> Result<Vec<(&'static str, opencl::cl::Program)>> {
     code.files.iter().map(|file| Ok((*file, program::build(cl, file, options)?))).collect()
-}
-
-/// Returns for each argument of a pass its index in the kernel: by its name, which the driver or else the text of the file tells,
-/// or in the order of the description if that has no names.
-fn places(cl: &ClContext, kernel: &Kernel, pass: &Pass) -> Result<Vec<u32>> {
-    let file = format!("{} ('{}')", pass.file, pass.kernel);
-    if pass.names.is_empty() {
-        // Before a missing argument is set, whose error would name no number.
-        expect_count(kernel, &file, pass.arguments.len())?;
-        return Ok((0..pass.arguments.len() as u32).collect());
-    }
-    let in_text = || folder::argument_names(&cl.sources().text(pass.file).ok()?, pass.kernel);
-    let names = argument_names(kernel).or_else(in_text).ok_or_else(|| {
-        let what = format!("The names of the arguments of the kernel in {file} are not known.");
-        let hint = "Write the kernel without macros around its name and arguments.";
-        Error::new(
-            what,
-            "This driver does not report them, and the text does not tell them for certain.",
-            hint,
-        )
-    })?;
-    let known: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mismatch = |what: String, hint: Option<String>| {
-        let why =
-            format!("The kernel has {}; the description has {}.", known.join(", "), pass.names.join(", "));
-        Error::new(what, why, hint.unwrap_or_else(|| "Give them the same names.".to_owned()))
-    };
-    let unknown = |name: &&&str| !pass.names.contains(*name);
-    if let Some(name) = known.iter().find(unknown) {
-        let what = format!("The kernel in {file} has an argument '{name}' that gets no value.");
-        // A name of the description that the kernel has is no misspelt one.
-        let others = pass.names.iter().copied().filter(|other| !known.contains(other));
-        let hint = |near| format!("Write '{name}' in place of '{near}' in `arguments` of {}.", folder::FILE);
-        return Err(mismatch(what, nearest(name, others).map(hint)));
-    }
-    let place = |name: &&str| {
-        let place = known.iter().position(|known| known == name);
-        let missing = || {
-            let others = known.iter().copied().filter(|other| !pass.names.contains(other));
-            let near = nearest(name, others).map(|near| format!("Did you mean '{near}'?"));
-            mismatch(format!("The kernel in {file} has no argument '{name}'."), near)
-        };
-        place.map(|place| place as u32).ok_or_else(missing)
-    };
-    pass.names.iter().map(place).collect()
 }
 
 /// Returns the variant's code for devices of `kind`, or an error if it has none.
@@ -87,9 +42,9 @@ pub struct BuiltVariant {
     /// The programs to use instead of the default: a group of picture sizes, the index of a range of radii, and the index of
     /// the program to use for both.
     choices: Vec<(SizeClass, usize, usize)>,
-    /// The kind of memory (buffer or image) of the input.
+    /// The kind of memory (buffer or image) of the input of the default program.
     pub input: Storage,
-    /// The kind of memory (buffer or image) of the output.
+    /// The kind of memory (buffer or image) of the output of the default program.
     pub output: Storage,
     /// The number that identifies this build: plans of another build must not be used for it.
     pub number: u64,
@@ -138,17 +93,22 @@ impl BuiltVariant {
     /// Returns an error as [`BuiltVariant::build`] does.
     pub fn build_for(cl: &ClContext, id: VariantId, to_texture: bool) -> Result<Self> {
         let kind = cl.device.info.kind;
-        let code = code_of(id, kind)?;
-        let output = if to_texture && code.to_image.is_some() { Storage::Image } else { code.output };
+        let output_of = |code: &Code| match code.to_image {
+            Some(_) if to_texture => Storage::Image,
+            _ => code.output,
+        };
+        let output = output_of(code_of(id, kind)?);
         let untuned = id.untuned().unwrap_or(id);
         let mut built = Self { id, ..Self::build_defaults(cl, untuned, kind, output)? };
         let mut measured = Vec::new();
-        // Tuning results that do not build, or cannot write the same output, are skipped.
+        // Tuning results that do not build are skipped.
         for choice in tuned::results_for(id, &cl.device.info, cl.sources()) {
-            if choice.config.code().storage != built.input {
+            let (code, own) = (choice.config.code(), output_of(choice.config.code()));
+            // The box filter's results are not used where another copy of the picture would take longer than they gain.
+            if id.opened().is_none() && (code.storage, own) != (built.input, output) {
                 continue;
             }
-            if let Some(at) = built.find_or_build(cl, choice.variant, &choice.config) {
+            if let Some(at) = built.find_or_build(cl, choice.variant, &choice.config, own) {
                 measured.push((choice.size, choice.radius_class, at));
             }
         }
@@ -164,7 +124,7 @@ impl BuiltVariant {
         for size in SizeClass::ALL {
             let config = Config::for_kind(code, kind, size.as_str()).fit_to_device(device);
             // Sizes whose parameters this device does not support use the first program.
-            if let Some(at) = built.find_or_build(cl, id, &config) {
+            if let Some(at) = built.find_or_build(cl, id, &config, output) {
                 built.choices.extend((0..tuned::RADIUS_RANGES.len()).map(|class| (size, class, at)));
             }
         }
@@ -172,12 +132,18 @@ impl BuiltVariant {
     }
 
     /// Returns the index of the program with this configuration, and builds it if necessary; `None` if it does not build.
-    fn find_or_build(&mut self, cl: &ClContext, id: VariantId, config: &Config) -> Option<usize> {
+    fn find_or_build(
+        &mut self,
+        cl: &ClContext,
+        id: VariantId,
+        config: &Config,
+        output: Storage,
+    ) -> Option<usize> {
         let is_same = |p: &Program| p.id == id && p.config == *config;
         if let Some(at) = self.programs.iter().position(is_same) {
             return Some(at);
         }
-        self.programs.extend(Self::build_into(cl, id, config, self.output).ok()?.programs);
+        self.programs.extend(Self::build_into(cl, id, config, output).ok()?.programs);
         Some(self.programs.len() - 1)
     }
 
@@ -222,6 +188,7 @@ impl BuiltVariant {
                 programs,
                 options,
                 config: config.clone(),
+                output,
                 is_wide,
                 is_modified,
             })
@@ -266,6 +233,13 @@ impl BuiltVariant {
         self.programs.get(choice.map_or(0, |(.., at)| *at))
     }
 
+    /// Returns the kinds of memory of input and output for pictures of this size: those of the variant that is used for it. All
+    /// radii have the same ones.
+    pub fn storages(&self, size: (u32, u32)) -> [Storage; 2] {
+        let own = |program: &Program| [program.config.code().storage, program.output];
+        self.program(size, 0).map_or([self.input, self.output], own)
+    }
+
     /// Returns the variant and the parameters that are used for pictures of this size and radius; `None` if nothing is built.
     pub fn config(&self, size: (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
         self.program(size, radius).map(|program| (program.id, &program.config))
@@ -273,7 +247,7 @@ impl BuiltVariant {
 
     /// Binds the kernels to memory, to filter the first of `sources` into `dst`. The other sources are the pictures of the frames
     /// before, nearest first; the last one stands for those that are missing. `dst` is another memory object than the sources. All
-    /// hold exactly a whole picture, in the kinds of memory of the variant's [`input`](Self::input) and [`output`](Self::output).
+    /// hold exactly a whole picture, in the variant's [kinds of memory](Self::storages) for its size.
     ///
     /// # Errors
     /// Returns an error if the device cannot run the variant at this size, or runs out of memory.
@@ -293,8 +267,9 @@ impl BuiltVariant {
             |picture: &Picture, bytes| matches!(picture, Picture::Buffer(buffer) if buffer.len() < bytes);
         let is_too_small =
             |layout: Layout| is_small(src, layout.bytes()) || is_small(dst, layout.filtered().bytes());
-        let is_input = |source: &&Picture| source.storage() == self.input;
-        let is_stored_so = sources.iter().all(is_input) && dst.storage() == self.output;
+        let [input, output] = self.storages(whole.tuned_for);
+        let is_input = |source: &&Picture| source.storage() == input;
+        let is_stored_so = sources.iter().all(is_input) && dst.storage() == output;
         if !is_stored_so || id.reads_planes() != whole.layout.is_some() {
             return failed_with("The pictures are stored in another way than it reads.".to_owned());
         }
@@ -310,13 +285,13 @@ impl BuiltVariant {
             return failed_with(format!("A parameter is outside of its range: {wrong}."));
         }
         let device = scratch.cl.device.info.clone();
-        id.supports(&device, whole.width, whole.height)?;
         let is_wide = |program: &&Program| whole.layout.is_some_and(|layout| layout.wide == program.is_wide);
         let program = match whole.layout {
             Some(_) => self.programs.iter().find(is_wide),
             None => self.program(whole.tuned_for, whole.radius()),
         };
         let Some(program) = program else { return failed_with("It is not built.".to_owned()) };
+        program.id.supports(&device, whole.width, whole.height)?;
         let whole = Extent { units: device.units, ..whole };
         let code = program.config.code();
         let mut program = program.clone();
@@ -331,20 +306,24 @@ impl BuiltVariant {
             let kernel = Kernel::from_file(built, &device, pass.file, pass.kernel, &what)?;
             let places = places(&program.cl, &kernel, pass)?;
             let mut numbers = Vec::new();
-            for (argument, place) in pass.arguments.iter().zip(&places) {
-                let memory = match argument {
-                    Argument::Source(back) => sources.get(*back).unwrap_or(last).mem().clone(),
-                    Argument::Destination => dst.mem().clone(),
+            for (at, (argument, place)) in pass.arguments.iter().zip(&places).enumerate() {
+                let (storage, memory) = match argument {
+                    Argument::Source(back) => (input, sources.get(*back).unwrap_or(last).mem().clone()),
+                    Argument::Destination => (output, dst.mem().clone()),
                     Argument::Scratch(index) => {
                         let size = code.formulas.scratch(&program.config, *index, &whole)?;
-                        scratch.memory(*index, size)?
+                        (size.storage(), scratch.memory(*index, size)?)
                     }
                     Argument::Number => {
                         numbers.push(*place);
                         continue;
                     }
                 };
-                kernel.set(*place, &memory).map_err(|e| failed(&what, &e))?;
+                // A wrong type is the reason, if there is one.
+                let wanted = memory_types(storage);
+                kernel.set(*place, &memory).map_err(|e| {
+                    wrong_type(&kernel, pass, (at, *place), wanted).unwrap_or_else(|| failed(&what, &e))
+                })?;
             }
             kernels.push(BoundKernel { kernel, places, numbers });
         }

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::VariantId;
-use super::config::{Argument, Code, Config, Extent, ScratchSize};
+use super::arguments::{memory_types, wrong_type};
+use super::config::{Argument, Code, Config, Extent};
 use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use compute::sample::sample;
@@ -24,6 +25,8 @@ pub(super) struct Program {
     /// The options of the compiler, without macros that depend on the extent.
     pub options: String,
     pub config: Config,
+    /// The kind of memory of the output.
+    pub output: Storage,
     /// True if samples have two bytes; false for RGBA pictures.
     pub is_wide: bool,
     /// True if the kernels are modified, so that their numbers of reads, writes and operations are unknown.
@@ -185,13 +188,7 @@ impl Plan {
     /// Returns an error unless the kernels declare their arguments with the types that the plan sets, and the device has the local
     /// memory of arguments: OpenCL itself checks only sizes, and some drivers abort at the launch.
     pub(super) fn check_arguments(&self, device: &DeviceInfo, output: Storage) -> Result<()> {
-        // The authors of kernels choose how to read a buffer.
-        let memory = |storage| -> &[&str] {
-            match storage {
-                Storage::Image => &["image2d_t"],
-                Storage::Buffer => &["*"],
-            }
-        };
+        let memory = memory_types;
         let code = self.code();
         // Some drivers report the name of the typedef in the kernel file.
         let samples: Option<&[&str]> = self.whole.layout.map(|layout| match layout.wide {
@@ -216,16 +213,13 @@ impl Plan {
             }
             let mut numbers = numbers.into_iter();
             let mut types: Vec<&[&str]> = vec![&[]; pass.arguments.len()];
-            for (argument, place) in pass.arguments.iter().zip(&bound.places) {
+            for (at, (argument, place)) in pass.arguments.iter().zip(&bound.places).enumerate() {
                 let wanted = match argument {
                     Argument::Source(_) => samples.unwrap_or(memory(code.storage)),
                     Argument::Destination if samples.is_some() => &["ushort*"],
                     Argument::Destination => memory(output),
                     Argument::Scratch(scratch) => {
-                        match code.formulas.scratch(self.config(), *scratch, &self.whole)? {
-                            ScratchSize::Bytes(_) => memory(Storage::Buffer),
-                            ScratchSize::Image(..) => memory(Storage::Image),
-                        }
+                        memory(code.formulas.scratch(self.config(), *scratch, &self.whole)?.storage())
                     }
                     Argument::Number => match numbers.next() {
                         Some(kernel::Argument::Value(value)) => value.type_names(),
@@ -233,6 +227,9 @@ impl Plan {
                         _ => &[],
                     },
                 };
+                if let Some(error) = wrong_type(&bound.kernel, pass, (at, *place), wanted) {
+                    return Err(error);
+                }
                 if let Some(known) = types.get_mut(*place as usize) {
                     *known = wanted;
                 }

@@ -1,5 +1,6 @@
 //! The filters of this process: the box filter, and those of folders that were opened.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use parking_lot::RwLock;
@@ -27,7 +28,7 @@ pub struct Filter {
     pub description: &'static Description,
     /// The text of the description; empty for the box filter.
     text: String,
-    /// The variants of a folder, in the order of the description.
+    /// The variants of a folder, in the order of the description, and then `auto` if there are several.
     variants: Vec<Variant>,
     /// For each variant the kernel files of CPUs and of all other devices, its own ones before those of its reference.
     files: Vec<[Vec<&'static str>; 2]>,
@@ -117,16 +118,23 @@ impl Filter {
                 [codes[kind].files, of_reference.unwrap_or_default()].concat()
             })
         };
-        let files = all_codes.iter().map(files).collect();
-        let variants = variants.collect();
+        let files_of_all = [0, 1].map(|kind| {
+            let files: BTreeSet<&str> =
+                all_codes.iter().flat_map(|codes| codes[kind].files).copied().collect();
+            files.into_iter().collect()
+        });
+        let files = all_codes.iter().map(files).chain([files_of_all]).collect();
+        let mut variants: Vec<Variant> = variants.collect();
+        // The only variant is always the fastest.
+        variants.extend((variants.len() > 1).then(|| auto(&variants[description.auto])));
         let filter = Self { name: name.to_owned(), description, text: text.to_owned(), variants, files };
         let filter: &'static Self = Box::leak(Box::new(filter));
         opened.insert(0, filter);
         Ok(filter)
     }
 
-    /// Returns an invented filter of a folder for tests, with the tables of its parameters as TOML. It has two variants, `plain` and
-    /// `other`, and no kernel files.
+    /// Returns an invented filter of a folder for tests, with the tables of its parameters as TOML. It has the variants `plain`,
+    /// `other` and `auto`, and no kernel files.
     ///
     /// # Panics
     /// Panics if the parameters are wrong.
@@ -163,18 +171,47 @@ impl Filter {
         Self::selected().map_or(&VARIANTS, |filter| &filter.variants)
     }
 
-    /// Returns the variant with this id, as in the description.
+    /// Returns the variant with this id, as in the description, or `auto`; for `auto` of a filter with one variant that one.
     ///
     /// # Errors
     /// Returns the reason if there is none.
     pub fn variant(&'static self, id: &str) -> Result<VariantId, String> {
-        let ids: Vec<&str> = self.description.variants.iter().map(|variant| variant.id.as_str()).collect();
+        let ids: Vec<&str> = self.variants().map(VariantId::short_name).collect();
         let at = ids.iter().position(|known| *known == id);
+        // The only variant is the fastest one.
+        let at = at.or_else(|| (id == "auto" && ids.len() == 1).then_some(0));
         at.and_then(|at| self.variants().nth(at)).ok_or_else(|| {
             let near = filter::nearest(id, ids.iter().copied());
             let instead =
                 near.map_or(format!("it has {}", ids.join(", ")), |near| format!("did you mean '{near}'?"));
             format!("the filter '{}' has no variant '{id}'; {instead}", self.name)
+        })
+    }
+
+    /// Returns true for the box filter, false for that of a folder.
+    pub fn is_box(&self) -> bool {
+        self.variants.is_empty()
+    }
+
+    /// Returns the variant of this name that has kernels; `None` if there is none.
+    pub(crate) fn with_kernels(&'static self, name: &str) -> Option<VariantId> {
+        let of_box = self.is_box().then(VariantId::built_in);
+        let mut all = self.variants().chain(of_box.into_iter().flatten());
+        all.find(|id| id.name_in_table() == name && !id.codes().is_empty())
+    }
+
+    /// Returns the variant `auto`, which runs the fastest one by tuning results; [`VariantId::OFF`] for a folder's filter with a
+    /// single variant.
+    pub fn auto(&'static self) -> VariantId {
+        let of_box = self.is_box().then(VariantId::built_in).into_iter().flatten();
+        self.variants().chain(of_box).find(|id| id.is_auto()).unwrap_or(VariantId::OFF)
+    }
+
+    /// Returns the variant that `auto` runs without tuning results.
+    pub(crate) fn untuned(&'static self) -> Option<VariantId> {
+        self.with_kernels(match self.variants.get(self.description.auto) {
+            Some(variant) => variant.name,
+            None => &self.description.variants[self.description.auto].id,
         })
     }
 
@@ -292,7 +329,8 @@ impl VariantId {
         }
     }
 
-    /// Returns the kernel files of a folder's variant and of its reference; `None` for other variants.
+    /// Returns the kernel files of a folder's variant and of its reference, for `auto` those of all variants; `None` for the box
+    /// filter.
     pub(crate) fn opened_files(self, kind: DeviceKind) -> Option<&'static [&'static str]> {
         let filter = self.opened()?;
         let at = filter.variants.iter().position(|variant| self.is(variant))?;
@@ -338,20 +376,43 @@ impl Elements for Pixels {
     }
 }
 
+/// Returns the variant of a folder that runs the fastest one by tuning results, and `untuned` without them.
+fn auto(untuned: &Variant) -> Variant {
+    let idea = format!(
+        "The fastest for this device and size, as `clreel tune` measured it; {} before that.",
+        untuned.title
+    );
+    let name = untuned.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    Variant {
+        name: format!("{name}/auto").leak(),
+        key: '9',
+        group: Group::Beyond,
+        title: "Auto",
+        idea: idea.leak(),
+        work: Work::Fastest(untuned.name),
+    }
+}
+
 /// Returns the variants of all opened folders.
 pub fn opened_variants() -> Vec<VariantId> {
     let opened: Vec<&'static Filter> = OPENED.read().clone();
     opened.into_iter().flat_map(Filter::variants).collect()
 }
 
-/// Returns all mistakes as one error: the first one in full.
+/// The number of mistakes after the first one that an error shows: a list that is not closed has one in each line.
+const MAX_MORE_MISTAKES: usize = 3;
+
+/// Returns all mistakes as one error: the first one in full, what is wrong in a few more, and how many others there are.
 fn joined(mistakes: &[Mistake]) -> Error {
     let Some((first, others)) = mistakes.split_first() else {
         return Error::new("The description of the filter is wrong.", "", "");
     };
     let mut error = (*first.error).clone();
     if !others.is_empty() {
-        let more: Vec<&str> = others.iter().map(|mistake| mistake.error.what.as_str()).collect();
+        let (shown, left) = others.split_at(others.len().min(MAX_MORE_MISTAKES));
+        let mut more: Vec<&str> = shown.iter().map(|mistake| mistake.error.what.as_str()).collect();
+        let count = format!("There are {} more mistakes.", left.len());
+        more.extend((!left.is_empty()).then_some(count.as_str()));
         error.why = format!("{} Also: {}", error.why, more.join(" "));
     }
     error

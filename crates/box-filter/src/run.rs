@@ -33,7 +33,7 @@ fn expect_len(bytes: &[u8], wanted: usize, whole: &Extent) -> Result<()> {
 pub fn filter_once(cl: &ClContext, variant: &BuiltVariant, src: &[u8], whole: Extent) -> Result<Vec<u8>> {
     let [bytes, filtered_bytes] = whole.bytes();
     expect_len(src, bytes, &whole)?;
-    let (input, output) = GuardedInput::with_output(cl, [variant.input, variant.output], &whole, 0)?;
+    let (input, output) = GuardedInput::with_output(cl, variant.storages(whole.tuned_for), &whole, 0)?;
     let plan = variant.plan((&input.pictures(), &output.picture), &mut Scratch::new(cl), whole)?;
     input.write(&cl.queue, src)?;
     plan.enqueue_all(&cl.queue)?;
@@ -109,7 +109,7 @@ impl Checker {
     /// Returns an error if the variant cannot run at this size, or memory runs out.
     pub(crate) fn new(cl: &ClContext, variant: &BuiltVariant, whole: Extent) -> Result<Self> {
         let guard = verify::guard_bytes(whole.bytes()[1]);
-        let storages = [variant.input, variant.output];
+        let storages = variant.storages(whole.tuned_for);
         let (source, output) = GuardedInput::with_output(cl, storages, &whole, guard)?;
         let mut scratch = Scratch::new(cl);
         let plan = variant.plan((&source.pictures(), &output.picture), &mut scratch, whole)?;

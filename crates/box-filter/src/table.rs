@@ -95,7 +95,7 @@ static GPU_PASS: [Pass; 1] = [planes_pass("box_filter/09_planes_march.cl", &GPU_
 
 /// Returns the pass of a kernel on planes.
 const fn planes_pass(file: &'static str, arguments: &'static [Argument]) -> Pass {
-    Pass { file, kernel: "box_planes", names: &[], arguments }
+    Pass { file, kernel: "box_planes", described: &[], arguments }
 }
 
 /// Returns the code of a kernel on planes.

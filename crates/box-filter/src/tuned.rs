@@ -1,18 +1,26 @@
 //! Tuning results in the [cache](compute::cache): for the box filter the fastest variant and its parameters for a device, a group
-//! of picture sizes ([`SizeClass`]) and a range of radii; for the filter of a folder the parameters of each variant, for a device
-//! and a group of picture sizes.
+//! of picture sizes ([`SizeClass`]) and a range of radii; for the filter of a folder the fastest variant and the parameters of each
+//! one, for a device and a group of picture sizes.
 
 use serde_json::{Map, json};
 
 pub use crate::classes::{RADIUS_RANGES, SizeClass, radius_class, radius_range};
 use crate::{Code, Config, Filter, VariantId};
-use base::device::DeviceInfo;
+use base::device::{DeviceInfo, DeviceKind};
 use compute::cache::{Cache, Class};
 use opencl::sources::Sources;
 
-/// Returns the variants to tune, the likely fastest first.
-pub fn variants() -> Vec<VariantId> {
-    VariantId::built_in().rev().filter(|id| id.codes().iter().any(|code| code.is_tuned)).collect()
+/// Returns the variants of a filter to tune, the likely fastest first.
+pub fn variants(filter: &'static Filter) -> Vec<VariantId> {
+    let of_box = filter.is_box().then(VariantId::built_in).into_iter().flatten();
+    let all = filter.variants().chain(of_box).rev();
+    all.filter(|id| id.codes().iter().any(|code| code.is_tuned)).collect()
+}
+
+/// Returns true if a variant of the filter has values to try on this kind of device.
+pub fn has_values(filter: &'static Filter, kind: DeviceKind) -> bool {
+    let codes = variants(filter).into_iter().filter_map(|id| id.kernels(kind));
+    codes.flat_map(|code| code.params).any(|param| !param.values.is_empty())
 }
 
 /// Returns the key in the cache for a group of picture sizes and the range of radii that contains `radius`. The key names the
@@ -45,15 +53,20 @@ pub struct TunedVariant {
     pub config: Config,
 }
 
-/// Returns the tuning results with which `id` runs on this device with the kernels of `sources`: for a folder's variant its
-/// parameters for each group of picture sizes, for `auto` of the box filter the [fastest variants](tuned_variants), for all others
-/// none.
+/// Returns the key in the cache for a filter, a group of picture sizes and, of the box filter, the range of radii that contains
+/// `radius`.
+pub fn class_of(filter: &Filter, size: SizeClass, radius: u32) -> Class {
+    if filter.is_box() { cache_class(size, radius) } else { folder_class(filter, size) }
+}
+
+/// Returns the tuning results with which `id` runs on this device with the kernels of `sources`: for `auto` the
+/// [fastest variants](tuned_variants), for a folder's variant its parameters for each group of picture sizes, for all others none.
 pub(crate) fn results_for(id: VariantId, device: &DeviceInfo, sources: &Sources) -> Vec<TunedVariant> {
-    let Some(filter) = id.opened() else {
-        let is_auto = id.is_auto();
-        return if is_auto { tuned_variants(&Cache::load(), device, sources) } else { Vec::new() };
-    };
-    let (cache, mut choices) = (Cache::load(), Vec::new());
+    let cache = Cache::load();
+    if id.is_auto() {
+        return tuned_variants(id.filter(), &cache, device, sources);
+    }
+    let (Some(filter), mut choices) = (id.opened(), Vec::new()) else { return Vec::new() };
     for size in SizeClass::ALL {
         let class = folder_class(filter, size);
         let code = id.kernels(device.kind);
@@ -66,15 +79,20 @@ pub(crate) fn results_for(id: VariantId, device: &DeviceInfo, sources: &Sources)
     choices
 }
 
-/// Returns the fastest variant for each group of picture sizes and range of radii that was tuned on this device with the
-/// kernels of `sources`.
-pub fn tuned_variants(cache: &Cache, device: &DeviceInfo, sources: &Sources) -> Vec<TunedVariant> {
+/// Returns the fastest variant of a filter for each group of picture sizes and range of radii that was tuned on this device with
+/// the kernels of `sources`.
+pub fn tuned_variants(
+    filter: &'static Filter,
+    cache: &Cache,
+    device: &DeviceInfo,
+    sources: &Sources,
+) -> Vec<TunedVariant> {
     let mut choices = Vec::new();
     for size in SizeClass::ALL {
         for (radius_class, (last, _)) in RADIUS_RANGES.into_iter().enumerate() {
-            let fastest = cache.fastest(device, sources, &cache_class(size, last), |name| {
-                let id: VariantId = name.parse().ok()?;
-                Some((id, id.kernels(device.kind).filter(|_| !id.is_auto())?))
+            let fastest = cache.fastest(device, sources, &class_of(filter, size, last), |name| {
+                let id = filter.with_kernels(name)?;
+                Some((id, id.kernels(device.kind)?))
             });
             if let Some((variant, config)) = fastest {
                 choices.push(TunedVariant { size, radius_class, variant, config });
@@ -84,17 +102,18 @@ pub fn tuned_variants(cache: &Cache, device: &DeviceInfo, sources: &Sources) -> 
     choices
 }
 
-/// Returns the variants that `auto` may use on a device: the one that it uses without tuning results, and those of all tuning
-/// results, also those whose kernels have changed since.
+/// Returns the variants that `auto` of the selected filter may use on a device: the one that it uses without tuning results, and
+/// those of all tuning results, also those whose kernels have changed since.
 pub fn auto_variants(cache: &Cache, device: &DeviceInfo) -> Vec<VariantId> {
-    let mut parts = Vec::from_iter(VariantId::auto().untuned());
+    let auto = VariantId::auto();
+    let (filter, mut parts) = (auto.filter(), Vec::from_iter(auto.untuned()));
     for size in SizeClass::ALL {
         for (last, _) in RADIUS_RANGES {
-            let _none =
-                cache.fastest::<(), Code>(device, &Sources::default(), &cache_class(size, last), |name| {
-                    parts.extend(name.parse().ok().filter(|id: &VariantId| !id.is_auto()));
-                    None
-                });
+            let class = class_of(filter, size, last);
+            let _none = cache.fastest::<(), Code>(device, &Sources::default(), &class, |name| {
+                parts.extend(filter.with_kernels(name));
+                None
+            });
         }
     }
     parts
@@ -104,7 +123,6 @@ pub fn auto_variants(cache: &Cache, device: &DeviceInfo) -> Vec<VariantId> {
 mod tests {
     use super::*;
     use crate::named;
-    use base::device::DeviceKind;
     use compute::cache::Entry;
 
     fn entry(id: VariantId, radius: u32, ms: f64) -> Entry {
@@ -121,7 +139,8 @@ mod tests {
     }
 
     fn found(cache: &Cache) -> Vec<(SizeClass, usize, VariantId)> {
-        let choices = tuned_variants(cache, &DeviceInfo::made_up(), &Sources::default());
+        let of_box = VariantId::OFF.filter();
+        let choices = tuned_variants(of_box, cache, &DeviceInfo::made_up(), &Sources::default());
         choices.into_iter().map(|c| (c.size, c.radius_class, c.variant)).collect()
     }
 

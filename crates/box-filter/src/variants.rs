@@ -46,9 +46,9 @@ impl VariantId {
         Filter::selected().unwrap_or_else(|| Self::OFF.filter()).initial()
     }
 
-    /// Returns the variant `auto`, which runs the fastest variant on a device by tuning results.
+    /// Returns the variant [`auto`](Filter::auto) of the selected filter.
     pub fn auto() -> Self {
-        Self::all().find(|id| id.is_auto()).unwrap_or(Self::OFF)
+        Filter::selected().unwrap_or(Self::OFF.filter()).auto()
     }
 
     /// Returns the variant of the user's own kernel, which exists only if the folder of kernels has its file.
@@ -97,7 +97,7 @@ impl VariantId {
 
     /// Returns the variant that `auto` uses without tuning results; `None` for variants other than `auto`.
     pub fn untuned(self) -> Option<Self> {
-        if let Work::Fastest(name) = self.work { name.parse().ok() } else { None }
+        if self.is_auto() { self.filter().untuned() } else { None }
     }
 
     /// Returns the back end on which the variant runs.
@@ -135,7 +135,7 @@ impl VariantId {
     }
 
     /// Returns the kernel files that the variant uses on a kind of device, and then those of the reference of a folder's filter;
-    /// `None` for `auto`, which may use the files of any variant.
+    /// `None` for `auto` of the box filter, which may use the files of any variant.
     pub fn files(self, kind: DeviceKind) -> Option<&'static [&'static str]> {
         if let Some(files) = self.opened_files(kind) {
             return Some(files);

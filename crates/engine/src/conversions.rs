@@ -238,7 +238,7 @@ impl Pipeline {
             return None;
         }
         let storage = match built.filter(|_| !planar) {
-            Some(built) => built.input,
+            Some(built) => built.storages((frame.width(), frame.height()))[0],
             None if self.to_texture() && to_texture => Storage::Image,
             None => Storage::Buffer,
         };

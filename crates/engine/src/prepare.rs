@@ -301,7 +301,7 @@ impl Pipeline {
             Some(built) => {
                 let supported = built.id().supports(&self.cl.device.info, size.0, size.1);
                 supported.map_err(Refusal::Unsupported)?;
-                let (number, input, output) = (built.number, built.input, built.output);
+                let (number, [input, output]) = (built.number, built.storages(size));
                 Ok(Link { layer, kernels, settings, number, input, output })
             }
             // This version has just been replaced by the one that the wipe is going to show.

@@ -28,6 +28,8 @@ struct Scope {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Site {
     Picture,
+    /// The whole value of an argument, which may also be a float parameter.
+    Argument,
     /// The size of a work-group.
     Group,
     /// `requires`.
@@ -40,6 +42,8 @@ pub(crate) struct Context<'a> {
     /// The formats of input and output.
     pub formats: [Format; 2],
     pub frames: u32,
+    /// The number of frames that the arguments of all variants ask for.
+    pub wanted_frames: i64,
 }
 
 /// A code that is read from a file.
@@ -289,7 +293,10 @@ impl CodeReader<'_, '_> {
             _ => NumberType::Int,
         };
         let Some(name) = name.filter(|name| self.scope.floats.iter().any(|float| float == name)) else {
-            return Passed::Whole(self.expression(value), number_type);
+            // A misspelt name may be meant to be that of a float parameter.
+            let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            let site = if name.is_some_and(is_name) { Site::Argument } else { Site::Picture };
+            return Passed::Whole(self.at_site(value, site), number_type);
         };
         if let Some(kind) = kind.filter(|_| number_type != NumberType::Float) {
             let why = format!("'{name}' is a float parameter.");
@@ -323,7 +330,7 @@ impl CodeReader<'_, '_> {
         let frames_back = whole_of(table, "frames_back").unwrap_or(0) as u32;
         if let Some(back) = table.get("frames_back").filter(|_| frames_back >= self.context.frames) {
             let why = format!("`frames` is {}, this one included.", self.context.frames);
-            let hint = format!("Write `frames = {}` at the top.", frames_back + 1);
+            let hint = format!("Write `frames = {}` at the top.", self.context.wanted_frames);
             self.file.mistake(
                 back,
                 &format!("There is no frame {frames_back} frames before this one."),
@@ -356,14 +363,16 @@ impl CodeReader<'_, '_> {
                     hint,
                 );
             }
-            if let Some((_, place)) = pictures.iter().find(|(memory, _)| *memory != pictures[0].0) {
-                let what = format!("The {key} is a buffer here and an image there.");
+            if let Some((memory, place)) = pictures.iter().find(|(memory, _)| *memory != pictures[0].0) {
+                let [here, there] = if *memory == Memory::Buffer {
+                    ["a buffer", "an image"]
+                } else {
+                    ["an image", "a buffer"]
+                };
+                let what = format!("The {key} is {here} here and {there} at {}.", pictures[0].1);
                 let why = "All passes of a code have it in one kind of memory.";
-                self.file.mistakes.push(place.mistake(
-                    &what,
-                    why,
-                    "Write \"buffer\" in all passes, or \"image\".",
-                ));
+                let hint = "Write \"buffer\" in all passes, or \"image\".";
+                self.file.mistakes.push(place.mistake(&what, why, hint));
             }
         }
     }
@@ -428,6 +437,9 @@ impl Scope {
         let tuning = || self.tuning.iter().map(String::as_str);
         let (known, what): (Vec<&str>, _) = match site {
             Site::Picture => (self.picture.iter().map(String::as_str).collect(), "no name here"),
+            Site::Argument => {
+                (self.picture.iter().chain(&self.floats).map(String::as_str).collect(), "no name here")
+            }
             Site::Group => (tuning().collect(), "no part of a work-group's size"),
             Site::Device => (tuning().chain(DEVICE_NAMES).collect(), "nothing that can be required"),
         };

@@ -109,6 +109,8 @@ impl Kind {
                     keys.map(|key| format!("{} = {}", key.name, key.kind.example())).collect::<Vec<_>>();
                 format!("{{ {} }}", keys.join(", "))
             }
+            // Two equal numbers would be an empty range.
+            Self::List(Self::Number, 2, 2) => "[0, 10]".into(),
             Self::List(kind, least, _) => format!("[{}]", vec![kind.example(); *least.max(&1)].join(", ")),
             Self::Map(kind) => format!("{{ name = {} }}", kind.example()),
             Self::Or(kind, _) => kind.example(),

@@ -1,6 +1,6 @@
 //! Makes a [`Description`] of a file whose keys have the right kinds, and checks what their kinds do not say.
 
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 use crate::code::Context;
 use crate::description::{Accuracy, Description, Format, Parameter, Reference, Variant};
@@ -61,6 +61,22 @@ impl Description {
     }
 }
 
+/// Returns the largest `frames_back` in a value and in the tables and arrays within it; 0 if there is none.
+fn frames_back(value: &Value<'_>) -> i64 {
+    let within = |(key, value): (&str, &Value<'_>)| match key {
+        "frames_back" => whole(value).unwrap_or(0),
+        _ => frames_back(value),
+    };
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            let entries = table.iter().map(|(key, value)| (key.get_ref().as_ref(), value));
+            entries.map(within).max().unwrap_or(0)
+        }
+        DeValue::Array(values) => values.iter().map(frames_back).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 impl Reader<'_> {
     fn description(&mut self, table: &DeTable<'_>) -> Option<Description> {
         let parameters = self.parameters(table);
@@ -76,7 +92,8 @@ impl Reader<'_> {
             self.mistake(value, "The output has planes, the input has none.", why, hint);
         }
         let frames = whole_of(table, "frames").unwrap_or(1) as u32;
-        let context = Context { parameters: &parameters, formats: [input, output], frames };
+        let wanted_frames = 1 + list(table, "variants").iter().map(frames_back).max().unwrap_or(0);
+        let context = Context { parameters: &parameters, formats: [input, output], frames, wanted_frames };
         let variants: Vec<Variant> =
             list(table, "variants").iter().filter_map(|value| self.variant(value, &context)).collect();
         self.check_unique(list(table, "variants"));
@@ -148,7 +165,13 @@ impl Reader<'_> {
         if least >= most {
             let what = format!("The range of '{name}' is empty.");
             let why = format!("It begins at {least} and ends at {most}.");
-            let hint = format!("Write, for example, `range = [{least}, {}]`.", least + 10.0);
+            // The two numbers in order; in place of one of two equal ones another.
+            let other = match (least > most, least == 0.0) {
+                (true, _) => least,
+                (false, true) => 10.0,
+                (false, false) => 0.0,
+            };
+            let hint = format!("Write, for example, `range = [{}, {}]`.", most.min(other), most.max(other));
             self.mistake(range_value, &what, why, hint);
         } else if !(least..=most).contains(&default) {
             let what = format!("The default of '{name}' is outside of its range.");

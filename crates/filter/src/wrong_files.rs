@@ -95,13 +95,15 @@ frames = 2 | frames = 0 | 4:10 | 'frames' is 0 | from 1 to 16 | `frames = 1`
 key = 1 | key = 9 | 19:7 | 'key' is 9 | from 1 to 8 | `key = 1`
 id = "plain" | id = "Plain One" | 18:6 | Plain One | small letters | `id = "plain"`
 type = "int" | type = "itn" | 8:8 | "itn" | `"int"` or `"float"` | Write 'int'.
-range = [0, 8] | range = [0] | 9:9 | an array of 1 | of 2 values | `range = [1.5, 1.5]`
+range = [0, 8] | range = [0] | 9:9 | an array of 1 | of 2 values | `range = [0, 10]`
 [64, 1] | 64 | 46:9 | 'local' is 64 | 1 to 3 values | `local = [
 [[variants]]\nid = "other-one" | [[variants.more]]\nid = "x" | 54:12 | 'more' | passes | one of these
 dst = { output = "buffer" }\ng | dst = { output = "bufer" }\ng | 50:18 | bufer | image | Write 'buffer'.
 defines.SIDE | defines."SI DE" | 23:9 | 'SI DE' is no name | letters | radius_2
 # Parameters.
-range = [0, 8] | range = [8, -8] | 9:9 | range of 'radius' is empty | 8 and ends at -8 | [8, 18]
+range = [0, 8] | range = [8, -8] | 9:9 | range of 'radius' is empty | 8 and ends at -8 | [-8, 8]
+range = [0, 8] | range = [5, 5] | 9:9 | range of 'radius' is empty | 5 and ends at 5 | [0, 5]
+range = [0, 8] | range = [0, 0] | 9:9 | is empty | 0 and ends at 0 | [0, 10]
 range = [0, 8] | range = [0.5, 8] | 9:10 | no whole number | 32 bits | float
 default = 2 | default = 9 | 10:11 | outside of its range | 0 to 8 | default
 default = 1.0 | default = 1.0\nstep = -1 | 16:8 | step of 'gain' | above 0 | Change the step.
@@ -129,7 +131,10 @@ scratch = "sums" }\nt | scratch = "sums", type = "int" }\nt | 38:35 | 'type' has
 frames = 2 | input = "planes"\nframes = 2 | 37:17 | Which plane? | one of them | plane = 0
 frames = 2 | output = "planes"\nframes = 2 | 4:10 | the input has none | sizes | input = "planes"
 frames_back = 1 | frames_back = 2 | 37:44 | no frame 2 frames before | `frames` is 2 | frames = 3
-before = { input = "buffer" | before = { input = "image" | 37:1 | buffer here and an image | one kind | in all passes
+frames_back = 1 } | frames_back = 3 }\nolder = { input = "buffer", frames_back = 5 } | 37:44 | no frame 3 frames before | `frames` is 2 | frames = 6
+gain = "gain" | gain = "gian" | 51:9 | 'gian' is no name here | side, area, gain. | Write 'gain'.
+gain = "gain" | gain = "2*gian" | 51:11 | 'gian' is no name here | side, area. | one of these
+before = { input = "buffer" | before = { input = "image" | 37:1 | input is an image here and a buffer at f:36:1 | one kind | in all passes
 { bytes = "8*width*height" } | { size = [1, 1] } | 21:9 | kind of 'sums' | `image` | bytes =
 # Expressions.
 2*radius + 1 | 2*raduis + 1 | 20:21 | 'raduis' is no name here | width, height | Write 'radius'.

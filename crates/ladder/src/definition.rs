@@ -17,6 +17,7 @@ use compute::sample::Sample;
 use compute::variant::Variant;
 use compute::work::KernelWork;
 use opencl::cl::{ClContext, Device};
+use opencl::sources::Sources;
 
 /// The properties of a ladder that all of its cases share: names, peak kernels, kinds of input, and rules for checks.
 #[derive(Debug)]
@@ -174,6 +175,10 @@ pub trait Ladder {
 
     /// Returns the properties of the ladder that all of its cases share.
     fn info(&self) -> &LadderInfo;
+
+    /// Prepares the ladder for a trial in a child process with these sources, before its variants are used. Does nothing unless
+    /// the variants depend on the sources.
+    fn prepare_trial(&self, _sources: &Sources) {}
 
     /// Returns the variants, from the plainest to the fastest.
     fn variants(&self) -> &'static [Variant<Self::Code, Self::Host>];

@@ -43,6 +43,7 @@ fn check_kernels<L: Ladder>(
     let unknown = || {
         Error::new("The trial of the modified kernels failed.", "Its request names no variant or case.", "")
     };
+    ladder.prepare_trial(cl.sources());
     let built = match &task.kernels {
         None => ladder.build(Part::Peak(cl, 0))?,
         Some((id, params)) => {

@@ -297,6 +297,20 @@ fn argument_count(kernel: &Kernel) -> Option<u32> {
     found.ok()
 }
 
+/// Returns the type of the argument at this index if it is none of the `wanted` type names, where `*` stands for all pointers and an
+/// empty list for every type; `None` if it is one of them, or if the device does not report it.
+pub fn other_type(kernel: &Kernel, index: u32, wanted: &[&str]) -> Option<String> {
+    let what = ffi::CL_KERNEL_ARG_TYPE_NAME;
+    let found = text_of(|size, to, length| {
+        // SAFETY: the kernel is alive, and there is room for `size` bytes.
+        unsafe { ffi::clGetKernelArgInfo(kernel.raw(), index, what, size, to, length) }
+    });
+    let is_wanted = |wanted: &&str, found: &str| *wanted == found || *wanted == "*" && found.ends_with('*');
+    found.ok().filter(|found| {
+        !found.is_empty() && !wanted.is_empty() && !wanted.iter().any(|wanted| is_wanted(wanted, found))
+    })
+}
+
 /// Checks that a kernel's arguments have the expected number and types, since OpenCL checks only their sizes. `types` has the
 /// accepted type names of each argument, where `*` stands for all pointers; an empty list accepts every type. `file` is named in the error. The check of types passes
 /// if the device reports none.
@@ -306,15 +320,7 @@ fn argument_count(kernel: &Kernel) -> Option<u32> {
 pub fn expect_types(kernel: &Kernel, file: &str, types: &[&[&str]]) -> Result<()> {
     expect_count(kernel, file, types.len())?;
     for (position, wanted) in types.iter().enumerate() {
-        let (index, what) = (position as u32, ffi::CL_KERNEL_ARG_TYPE_NAME);
-        let found = text_of(|size, to, length| {
-            // SAFETY: the kernel is alive, and there is room for `size` bytes.
-            unsafe { ffi::clGetKernelArgInfo(kernel.raw(), index, what, size, to, length) }
-        });
-        // A device may not report the types.
-        let Ok(found) = found else { continue };
-        let is_wanted = |wanted: &&str| *wanted == found || *wanted == "*" && found.ends_with('*');
-        if !found.is_empty() && !wanted.is_empty() && !wanted.iter().any(is_wanted) {
+        if let Some(found) = other_type(kernel, position as u32, wanted) {
             return Err(Error::new(
                 format!("The kernel in {file} has another argument than expected."),
                 format!("Argument {} is {found}, not {}.", position + 1, wanted.join(" or ")),

@@ -49,7 +49,7 @@ pub(crate) fn filter_name(
     if variant == VariantId::OFF {
         return variant.to_string();
     }
-    let auto = auto.map_or_else(String::new, |auto| format!(" ({auto})"));
+    let auto = auto.map_or_else(String::new, |auto| format!(" ({})", auto.short_name()));
     let name = format!("{variant}{auto} {}", variant.settings_text(settings));
     with_version(name.trim_end().to_owned(), version)
 }

@@ -89,7 +89,7 @@ fn draw_filter_name(ui: &Ui, inner: Rect, view: &View, awaited: Option<&Busy>) {
     let (variant, settings) = awaited.map_or_else(|| facts::shown_filter(view), |b| (b.variant, b.settings));
     let mut text = variant.to_string();
     if let Some(auto) = facts::auto_variant(view).filter(|_| awaited.is_none()) {
-        text.push_str(&format!(" ({auto})"));
+        text.push_str(&format!(" ({})", auto.short_name()));
     }
     text = facts::with_version(text, view.kernels.edited_version(variant));
     let size = if text.len() > 13 { 21.0 } else { 25.0 };

@@ -21,6 +21,8 @@ pub struct Tuning {
     pub state: JobState,
     /// The width and height of the tuned picture, and the radius, in pixels; `None` before the first search.
     pub case: Option<((u32, u32), u32)>,
+    /// The settings of the tuned filter of a folder; `None` for the box filter.
+    pub settings: Option<String>,
     /// The first and the last radius to which the results apply.
     pub radii: (u32, u32),
     /// The configurations that were measured so far, with their times.
@@ -76,10 +78,13 @@ fn show(ui: &mut Ui, pane: &mut Pane) {
     };
     if let Some(((width, height), radius)) = tuning.case {
         let (first, last) = tuning.radii;
-        let what = format!(
-            "{width} \u{d7} {height} ({} pictures), radius {radius}; used for radius {first} to {last}",
-            SizeClass::of(width, height).as_str()
-        );
+        let class = SizeClass::of(width, height).as_str();
+        let what = format!("{width} \u{d7} {height} ({class} pictures), ");
+        let what = match &tuning.settings {
+            None => format!("{what}radius {radius}; used for radius {first} to {last}"),
+            Some(settings) if settings.is_empty() => what.trim_end_matches(", ").to_owned(),
+            Some(settings) => format!("{what}{settings}; used at all settings"),
+        };
         line(ui, &what, theme::WEAK);
     }
     if let Some((best, ms)) = best(&tuning.trials) {
@@ -122,7 +127,7 @@ const FRAMED_FINALIST: &str =
     "Framed: best in the final runs, made in turns. Below 1.00: not shown to be faster.";
 
 /// The hover text of the button that starts the search.
-const START_HOVER: &str = "Tune for this device, size and radius now, even while the movie plays on a CPU.\n\
+const START_HOVER: &str = "Tune for this device, size and, for the box filter, radius now, even while the movie plays on a CPU.\n\
     Tuning is suspended while frames are late or the filter is slow.";
 
 /// The sentence that says under which conditions a search starts automatically.

@@ -110,10 +110,11 @@ pub(crate) fn edited_text(id: VariantId, version: u64) -> String {
 }
 
 /// Returns a sentence that names the variant and the parameters that `auto` uses: "For this size and radius, auto uses fused
-/// (STRIPS=2)."
+/// (STRIPS=2)." The variants of a folder depend on the size alone.
 pub(crate) fn auto_text(AutoChoice { variant, config }: &AutoChoice) -> String {
     let config = if config.is_empty() { String::new() } else { format!(" ({config})") };
-    format!("For this size and radius, auto uses {variant}{config}.")
+    let place = if variant.opened().is_none() { "size and radius" } else { "size" };
+    format!("For this {place}, auto uses {}{config}.", variant.short_name())
 }
 
 /// Returns an explanation of how frames get from OpenCL to OpenGL: in shared textures or as copies.

@@ -235,14 +235,7 @@ impl Player<'_> {
             Action::Toggle(panel) => cx.overlay.panels.toggle(panel),
             Action::Freeze(frame) => cx.overlay.panels.freeze(frame, &cx.frames.recorder),
             Action::Zoom(factor) => self.surface.zoom(factor),
-            Action::TuneNow if Filter::selected().is_some() => {
-                cx.overlay
-                    .show_message("Here only the box filter is tuned: use clreel tune --filter".to_owned());
-            }
-            Action::TuneNow => {
-                tuning.cancel();
-                tuning.is_requested = devices.running.device().is_some();
-            }
+            Action::TuneNow => tuning.request(devices, cx),
             Action::StopTuning => tuning.stop(),
             Action::Measure { ladder, size } => self.lab.start((ladder, size), (devices, kernels), cx),
             Action::Benchmark(radii) => self.lab.start_benchmark((radii, movies), (devices, kernels), cx),

@@ -1,21 +1,22 @@
 //! Tuning in the background: searches for the fastest variant and configuration run only while they do not disturb the movie.
 //! After a search, the variant `auto`, which uses the fastest variant, is rebuilt.
 //!
-//! A search applies to the device in use, to pictures of about the movie's size, and to radii near the current one: sizes that
-//! share a result form a class, and so do radii. The result is stored in the cache of tuning results. A search starts
-//! automatically when `auto` is chosen and the cache has no result; on CPU devices, which also decode the movie, only in a
-//! pause. The button *Tune* starts a search in any case.
+//! A search applies to the selected filter, to the device in use, to pictures of about the movie's size, and to radii near the
+//! current one: sizes that share a result form a class, and so do radii. The result for a folder's filter applies to all of its
+//! settings. The result is stored in the cache of tuning results. A search starts automatically when `auto` is chosen and the cache
+//! has no result; on CPU devices, which also decode the movie, only in a pause. The button *Tune now* starts a search in any case.
 
 use super::*;
 use crate::app::builder::Request;
 use crate::app::lane::{Slot, Task, Worker};
+use base::device::DeviceKind;
 use base::timing::log::{self, Event, Track};
 use box_filter::tuned::{self, RADIUS_RANGES, SizeClass, radius_class};
 use box_filter::{Code, Config};
 use compute::cache::{self, Cache};
 use compute::trial::Child;
 use ladder::runner::{LadderRunner, cache_class};
-use ladder::tune::{self, SearchObserver, max_trials};
+use ladder::tune::{self, InitialConfigs, SearchObserver, max_trials};
 use ladders::box_filter::{BoxFilter, Search, Trial};
 use opencl::cl::Device;
 use overlay::{JobState, Tuning};
@@ -23,9 +24,18 @@ use overlay::{JobState, Tuning};
 /// The delay before a search starts after a change of device, size or radius: a slider may move on.
 const SEARCH_DELAY: Duration = Duration::from_secs(1);
 
-/// The case of a search: the index of the device, the group of picture sizes that share a result, and the number of the
-/// group of radii that share a result.
-type Key = (usize, SizeClass, usize);
+/// The case of a search.
+#[derive(Clone, Copy, PartialEq)]
+struct Key {
+    /// The index of the device.
+    device: usize,
+    /// A variant of the filter that is tuned.
+    variant: VariantId,
+    /// The group of picture sizes that share a result.
+    size: SizeClass,
+    /// The number of the group of radii that share a result; 0 for a folder's filter.
+    radii: usize,
+}
 
 /// The background search for the fastest variant, and its results.
 #[derive(Default)]
@@ -50,6 +60,19 @@ impl BackgroundTuning {
         self.is_over = true;
     }
 
+    /// Starts a search also where there is a result, or says that there is nothing to search.
+    pub(super) fn request(&mut self, devices: &Devices, cx: &mut PlayerContext) {
+        let Some(device) = devices.running.device() else { return };
+        let filter = Filter::selected();
+        match filter.and_then(|filter| nothing_to_tune(filter, device.info.kind)) {
+            Some(nothing) => cx.overlay.show_message(nothing),
+            None => {
+                self.cancel();
+                self.is_requested = true;
+            }
+        }
+    }
+
     /// Stops the search; it starts again if it is wanted.
     pub(super) fn cancel(&mut self) {
         self.is_requested = false;
@@ -66,18 +89,22 @@ impl BackgroundTuning {
     pub(super) fn update(&mut self, devices: &Devices, cx: &mut PlayerContext) {
         self.poll(devices, cx);
         // What a search would apply to now, with the device in use and the size of the pictures.
-        let class = radius_class(cx.frames.choice.box_radius());
+        let variant = Filter::selected().map_or(VariantId::OFF, Filter::initial);
+        let radii = if variant.opened().is_none() { radius_class(cx.frames.choice.box_radius()) } else { 0 };
         let now = devices.running.device().cloned().zip(cx.frames.presenter.screen.size());
-        let now = now
-            .map(|(device, size)| ((device.info.index, SizeClass::of(size.0, size.1), class), device, size));
+        let now = now.map(|(device, size)| {
+            let key = Key { device: device.info.index, variant, size: SizeClass::of(size.0, size.1), radii };
+            (key, device, size)
+        });
         if now.as_ref().map(|(key, ..)| *key) != self.key.map(|(key, _)| key) {
             self.cancel();
             self.key = now.as_ref().map(|(key, ..)| (*key, Instant::now()));
             self.is_over = false;
         }
         let (Some(subject), Some((_, since))) = (now, self.key) else { return };
+        let has_values = tuned::has_values(variant.filter(), subject.1.info.kind);
         // A script that counts frames measures the movie alone.
-        let auto = cx.chosen().is_auto() && cx.args.frames.is_none();
+        let auto = cx.chosen().is_auto() && has_values && cx.args.frames.is_none();
         if !auto && !self.is_requested {
             return self.cancel();
         }
@@ -93,15 +120,14 @@ impl BackgroundTuning {
 
     /// Starts a search on this device for pictures of this size; `key` is what the search applies to.
     fn start(&mut self, (key, device, size): (Key, Device, (u32, u32)), cx: &mut PlayerContext) {
-        let (_, size_class, class) = key;
-        let (_, radius) = RADIUS_RANGES[class.min(RADIUS_RANGES.len() - 1)];
-        let names = base::environment::text("CLREEL_TUNE_VARIANTS").unwrap_or_default();
-        let variants = selected(tuned::variants(), &names, |name| name.parse().ok());
-        let ladder = BoxFilter::on_noise(size);
-        let mut configs = tune::initial_configs(&ladder, &device.info, &ladder.case(0));
-        configs.retain(|(variant, _)| variants.iter().any(|id| id.name == *variant));
+        let filter = key.variant.filter();
+        let radius = RADIUS_RANGES[key.radii.min(RADIUS_RANGES.len() - 1)].1;
+        let settings = key.variant.opened().map(|_| cx.frames.choice.settings_of(key.variant));
+        let tuned_settings = settings.unwrap_or(radius.into());
+        let configs = initial_configs(&device, filter, (size, tuned_settings));
         let shown = Tuning {
             case: Some((size, radius)),
+            settings: settings.map(|settings| key.variant.settings_text(settings)),
             radii: tuned::radius_range(radius),
             max_trials: max_trials(&configs),
             ..Tuning::default()
@@ -110,13 +136,13 @@ impl BackgroundTuning {
         let (sources, kernel_timeout) = (cx.sources.clone(), cx.args.trial.timeouts.kernel_timeout);
         let is_requested = self.is_requested;
         let search = move |worker: &Worker<'_, Search, Tuning>| {
-            let known = tuned::tuned_variants(&Cache::load(), &device.info, &sources.get());
-            if !is_requested && known.iter().any(|c| (c.size, c.radius_class) == (size_class, class)) {
+            let known = tuned::tuned_variants(filter, &Cache::load(), &device.info, &sources.get());
+            if !is_requested && known.iter().any(|c| (c.size, c.radius_class) == (key.size, key.radii)) {
                 return Ok(None);
             }
             cache::require_writable()?;
-            let ladder = BoxFilter::on_noise(size);
-            let case = ladder.case(radius);
+            let ladder = BoxFilter::on_noise(size).of_filter(filter);
+            let case = ladder.case(tuned_settings);
             let mut child = Child::new(BoxFilter::INFO.name, kernel_timeout);
             let runner = LadderRunner::new(&ladder, Some(&device), sources.get(), &mut child);
             let began = Instant::now();
@@ -156,7 +182,11 @@ impl BackgroundTuning {
             Some(Ok(search)) => {
                 self.shown.copy_ms = search.peak.map(|peak| peak.time.p50);
                 self.shown.trials = search.trials;
-                devices.builds.builder.request(Request::Again(VariantId::auto()));
+                // Each variant of a folder runs with its own result.
+                let filter = Filter::selected().into_iter().flat_map(Filter::variants);
+                for id in filter.filter(|id| !id.is_auto()).chain([VariantId::auto()]) {
+                    devices.builds.builder.request(Request::Again(id));
+                }
             }
             Some(Err(error)) => {
                 self.is_shown = true;
@@ -170,6 +200,27 @@ impl BackgroundTuning {
             cx.repaints.redraw_soon();
         }
     }
+}
+
+/// Returns the configurations at which a search begins, for the variants that `CLREEL_TUNE_VARIANTS` names, or all.
+fn initial_configs(
+    device: &Device,
+    filter: &'static Filter,
+    (size, settings): ((u32, u32), Settings),
+) -> InitialConfigs<Code> {
+    let names = base::environment::text("CLREEL_TUNE_VARIANTS").unwrap_or_default();
+    let variants = selected(tuned::variants(filter), &names, |name| name.parse().ok());
+    let ladder = BoxFilter::on_noise(size).of_filter(filter);
+    let mut configs = tune::initial_configs(&ladder, &device.info, &ladder.case(settings));
+    configs.retain(|(variant, _)| variants.iter().any(|id| id.name == *variant));
+    configs
+}
+
+/// Returns the sentence for a filter that has no values to try on this kind of device; `None` if it has some.
+fn nothing_to_tune(filter: &'static Filter, kind: DeviceKind) -> Option<String> {
+    let name = &filter.description.name;
+    (!tuned::has_values(filter, kind))
+        .then(|| format!("{name}: there is nothing to tune, since no variant has `tuning` with `values`"))
 }
 
 /// The observer of a search: reports the progress to the window, and makes the search wait until it may use the device.
@@ -198,11 +249,12 @@ mod tests {
 
     #[test]
     fn a_variable_narrows_the_search_down() {
-        let selected = |names| selected(tuned::variants(), names, |name| name.parse().ok());
+        let selected =
+            |names| selected(tuned::variants(VariantId::OFF.filter()), names, |name| name.parse().ok());
         assert_eq!(selected("flat, fused"), [named("fused"), named("flat")]);
         assert_eq!(selected("flat,nonsense"), [named("flat")]);
         for nothing in ["", "nonsense", "off"] {
-            assert_eq!(selected(nothing), tuned::variants());
+            assert_eq!(selected(nothing), tuned::variants(VariantId::OFF.filter()));
         }
     }
 }

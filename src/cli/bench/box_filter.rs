@@ -18,7 +18,7 @@ use ladder::results::Input;
 use ladder::rows::CaseRun;
 use ladder::runner::Ladder as _;
 use ladders::box_filter::whole_frames::TestFrame;
-use ladders::box_filter::{BoxFilter, NonClVariant, VARIANTS};
+use ladders::box_filter::{BoxFilter, NonClVariant, variants};
 use ladders::yuv_to_rgba::{self, Selection};
 use opencl::cl::ClContext;
 use opencl::sources::Sources;
@@ -33,7 +33,12 @@ const MAX_FRAMES: usize = 30;
 fn filters(sources: &Sources) -> impl Iterator<Item = &'static Variant<Code, NonClVariant>> + Clone + use<> {
     let has_own = sources.text(OWN_FILE).is_ok();
     let is_there = move |id: &str| has_own || id != VariantId::own().name;
-    VARIANTS.iter().filter(move |variant| is_there(variant.id) && !is_native(variant))
+    variants_of_selected().filter(move |variant| is_there(variant.id) && !is_native(variant))
+}
+
+/// Returns all variants of the selected filter that can be timed.
+fn variants_of_selected() -> impl Iterator<Item = &'static Variant<Code, NonClVariant>> + Clone {
+    variants(VariantId::initial().filter()).iter()
 }
 
 /// Returns true if this is one of the filters in Rust, which are timed only with `--native`.
@@ -63,7 +68,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     let mut variants =
         selected_variants(&args.variant, filters(&sources)).unwrap_or_else(|why| usage("bench", &why));
     let devices = devices(args, variants.iter().map(|variant| variant.back_end()))?;
-    variants.extend(VARIANTS.iter().filter(|variant| args.native && is_native(variant)));
+    variants.extend(variants_of_selected().filter(|variant| args.native && is_native(variant)));
     let file = args.file.clone().map_or_else(video::bundled_clip, Ok)?;
     if let Some(size) = args.size {
         // Fails before the frames are scaled, which takes time.

@@ -130,7 +130,7 @@ impl Trial<'_> {
         let (width, height) = task.size;
         let whole = built.id().extent(task.size, task.settings);
         talk.step("time");
-        let (input, output) = GuardedInput::with_output(cl, [built.input, built.output], &whole, 0)?;
+        let (input, output) = GuardedInput::with_output(cl, built.storages(whole.tuned_for), &whole, 0)?;
         input.write(&cl.queue, src)?;
         let plan = built.plan((&input.pictures(), &output.picture), &mut Scratch::new(cl), whole)?;
         let ms = plan.predict_above(&cl.queue, 0.0)?;

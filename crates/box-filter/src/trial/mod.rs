@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::VariantId;
 use crate::color_kernels::Conversion;
+use crate::config::Pass;
 use crate::registry::SentFilter;
+use base::device::DeviceKind;
 use base::error::Result;
 use base::memory::picture_memory;
 use base::verify::MismatchReport;
@@ -52,10 +54,17 @@ pub enum Target {
 }
 
 impl Target {
-    /// Returns the name of the kernels in messages.
-    fn name(&self) -> String {
+    /// Returns the name of the kernels on a kind of device in messages; of a folder's filter with each kernel and its file.
+    fn name(&self, kind: DeviceKind) -> String {
         match self {
-            Target::Variant { id, .. } => format!("'{id}'"),
+            Target::Variant { id, .. } => match id.kernels(kind).filter(|_| id.opened().is_some()) {
+                None => format!("'{id}'"),
+                Some(code) => {
+                    let one = |pass: &Pass| format!("'{}' in {}", pass.kernel, pass.file);
+                    let kernels: Vec<String> = code.passes.iter().map(one).collect();
+                    format!("'{id}' ({})", kernels.join(", "))
+                }
+            },
             Target::Convert(_) => "the conversion".to_owned(),
             Target::Correct => "the correction".to_owned(),
         }
@@ -77,8 +86,11 @@ impl Target {
             id.kernels(kind).is_some_and(|code| code.files.iter().any(|file| sources.is_changed(file)))
         };
         match self {
-            // `auto` may use any variant.
-            Target::Variant { id, .. } if id.is_auto() => VariantId::all().any(is_modified),
+            // `auto` may use any variant of its filter.
+            Target::Variant { id, .. } if id.is_auto() => match id.opened() {
+                None => VariantId::built_in().any(is_modified),
+                Some(filter) => filter.variants().any(is_modified),
+            },
             Target::Variant { id, layout: Some(_), .. } => {
                 let mut codes = id.codes().iter();
                 sources.any_changed("convert/") || codes.any(|code| sources.any_changed(code.file))
@@ -191,7 +203,7 @@ impl Trials {
                 return self.run(cl, target, &Case { src: Source::Later(bytes.len(), &picture), ..*case });
             }
         };
-        let name = target.name();
+        let name = target.name(cl.device.info.kind);
         let filter = target.filter();
         let request = TrialRequest::new(cl, Some(Task { filter, target, size, settings, launch, bytes }));
         if launch == LaunchMode::Whole {

@@ -1,14 +1,14 @@
-//! The box filter as a [`Ladder`] for the benchmark. A case is a picture size and a radius; it is timed on frames of a
-//! movie, or on noise while tuning. A case also has the kind of memory that holds the pictures (buffer, image, planes, …)
+//! The box filter, or the filter of a folder, as a [`Ladder`] for the benchmark. A case is a picture size and a radius, or other
+//! settings; it is timed on frames of a movie, or on noise while tuning. A case also has the kind of memory that holds the pictures (buffer, image, planes, …)
 //! and the division of the rows into bands; only checks use more than one division.
 
+mod variants;
 pub mod whole_frames;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::LazyLock;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -17,11 +17,10 @@ use serde_json::json;
 use base::device::DeviceInfo;
 use base::error::{Error, Result};
 use base::memory::{rgba_bytes, zeroed};
-use base::threads::all_threads;
 use base::timing::ms_since;
 use base::verify::{self, Checked};
 use box_filter::guarded::{GuardedInput, GuardedPicture};
-use box_filter::native::{Input, Lanes, Threads};
+use box_filter::native::{Input, Threads};
 use box_filter::pictures::Pattern;
 use box_filter::planar::{Samples, planar_quick, planes_of, suite};
 use box_filter::reference::quick;
@@ -29,12 +28,11 @@ use box_filter::shaders::Shaders;
 use box_filter::trial::{LaunchMode, Source, Target, Trials};
 use box_filter::tuned::{self, SizeClass};
 use box_filter::{
-    self as filter, Bands, BuiltVariant, Code, Config, Extent, Filter, MAX_RADIUS, Plan, Scratch, Settings,
-    VariantId, filter_once, trial,
+    Bands, BuiltVariant, Code, Config, Extent, Filter, MAX_RADIUS, Plan, Scratch, Settings, VariantId,
+    filter_once, trial,
 };
-use compute::BackEnd;
 use compute::sample::{Sample, sample};
-use compute::variant::{Variant, Work};
+use compute::variant::Variant;
 use compute::work::KernelWork;
 use ladder::outcome::VariantResult;
 use ladder::rows::PeakKernel;
@@ -44,8 +42,11 @@ use ladder::tune;
 use opencl::cl::{ClContext, Device, failed};
 use opencl::kernel::unique_number;
 use opencl::memory::{Picture, Rgba, Storage};
+use opencl::sources::Sources;
 use video::color::Layout;
 use whole_frames::{BuiltFilter, EngineFrames};
+
+pub use variants::{NonClVariant, variant, variants};
 
 /// A configuration of the box filter that a search for the fastest one has timed or failed to build, with its result.
 pub type Trial = tune::Trial<Code>;
@@ -93,12 +94,14 @@ type CheckPicture = (Vec<u8>, Vec<u8>);
 /// The index of a frame and settings, and the expected output for them.
 type ExpectedFrame = ((usize, Settings), Vec<u8>);
 
-/// The box filter as a ladder for the benchmark, on pictures of one size.
+/// A filter as a ladder for the benchmark, on pictures of one size.
 #[derive(Default)]
 pub struct BoxFilter<'a> {
     /// RGBA frames; each round uses the next one. Empty while tuning, which uses noise.
     frames: &'a [Vec<u8>],
     size: (u32, u32),
+    /// The filter of a folder; `None` for the box filter.
+    filter: Cell<Option<&'static Filter>>,
     /// The engine that filters a frame as the window does; `None` while tuning.
     engine: Option<RefCell<&'a mut dyn EngineFrames>>,
     /// True to check variants that can write images also with output into an image, as the window runs them on shared
@@ -111,15 +114,6 @@ pub struct BoxFilter<'a> {
     expected_frame: RefCell<Option<ExpectedFrame>>,
     /// The sandbox in which the reference of a folder's filter runs; `None` in the sandbox itself.
     trials: Option<RefCell<Trials>>,
-}
-
-/// A variant that runs without OpenCL.
-#[derive(Debug, Clone, Copy)]
-pub enum NonClVariant {
-    /// Fragment shaders in OpenGL.
-    Shaders,
-    /// The filter in Rust, on this number of threads.
-    Threads(Threads),
 }
 
 /// The kind of memory from which a case's variant reads its input and into which it writes its output.
@@ -148,6 +142,8 @@ enum Kind {
 pub struct Case {
     size: (u32, u32),
     settings: Settings,
+    /// The number of frames that the filter reads.
+    frames: u32,
     kind: Kind,
     bands: Bands,
     /// True if `settings` differ from those that the benchmark times, so that the case is used for checks only.
@@ -160,7 +156,7 @@ impl Case {
     /// Returns a case in which one launch filters all rows, with test pictures of all patterns, at the settings that the
     /// benchmark times. Checks change some of these fields.
     fn new(size: (u32, u32), settings: Settings, kind: Kind) -> Self {
-        Self { size, settings, kind, bands: Bands::Whole, is_other: false, pictures: None }
+        Self { size, settings, frames: 1, kind, bands: Bands::Whole, is_other: false, pictures: None }
     }
 
     /// Returns the layout of the case's planes; `None` for RGBA.
@@ -175,7 +171,7 @@ impl Case {
 
     /// Returns the extent of the whole picture.
     fn whole(&self) -> Extent {
-        let rgba = || VariantId::initial().extent(self.size, self.settings);
+        let rgba = || Extent { frames: self.frames, ..Extent::rgba(self.size, self.settings) };
         self.layout().map_or_else(rgba, |layout| Extent::planes(layout, self.settings))
     }
 
@@ -250,14 +246,6 @@ impl DeviceBuffers {
     }
 }
 
-/// Returns the expected RGBA pixels of a picture of this width, with the accuracy of the selected filter.
-fn expected(bytes: Vec<u8>, width: u32) -> Expected {
-    match Filter::selected() {
-        None => Expected::new(bytes, Rgba { width: width as usize }),
-        Some(_) => Expected::new(bytes, VariantId::initial().elements(width)),
-    }
-}
-
 /// Returns the error for a variant that cannot run in this kind of buffers.
 fn unusable_memory() -> Error {
     Error::new("The picture could not be filtered.", "It is not where the variant filters.", "")
@@ -284,49 +272,6 @@ impl Buffers {
     }
 }
 
-/// All variants that can be benchmarked: those of the table, the user's own, and the filter in Rust on one thread and on all
-/// threads, scalar and vectorised.
-pub static VARIANTS: LazyLock<Vec<Variant<Code, NonClVariant>>> = LazyLock::new(|| {
-    let variants = VariantId::with_own().filter_map(|id| Some(with_work(id, work(id)?)));
-    let threads = if all_threads() > 1 { vec![1, all_threads()] } else { vec![1] };
-    let native_variants = threads.into_iter().flat_map(|count| {
-        [Lanes::Plain, Lanes::Vector].map(|lanes| {
-            let vectors = lanes == Lanes::Vector;
-            let name = format!("native, {count} × {}", if vectors { "vectors" } else { "plain" });
-            let json = json!({ "threads": count, "vectors": vectors });
-            let native = VariantId::on(BackEnd::Native);
-            with_work(native, Work::ExtraHost(NonClVariant::Threads(Threads { count, lanes }), name, json))
-        })
-    });
-    variants.chain(native_variants).collect()
-});
-
-/// Returns the variant of a benchmark with this id; `None` if it has nothing to time. That of a folder's filter is never freed.
-pub fn variant(id: VariantId) -> Option<&'static Variant<Code, NonClVariant>> {
-    match id.opened() {
-        None => VARIANTS.iter().find(|known| known.id == id.name),
-        Some(_) => Some(Box::leak(Box::new(with_work(id, work(id)?)))),
-    }
-}
-
-/// Returns a variant of the filter as one of the benchmark.
-fn with_work(id: VariantId, work: Work<Code, NonClVariant>) -> Variant<Code, NonClVariant> {
-    Variant { id: id.name, title: id.title, idea: id.idea, work }
-}
-
-/// Returns the implementation of a variant; `None` if it has nothing to time.
-fn work(id: VariantId) -> Option<Work<Code, NonClVariant>> {
-    Some(match id.work {
-        filter::Work::Kernels(codes) | filter::Work::Planes(codes) => Work::Kernels(codes),
-        filter::Work::Fastest(untuned) => Work::Fastest(Some(untuned)),
-        filter::Work::Shaders => Work::Shaders(NonClVariant::Shaders),
-        filter::Work::Threads => {
-            Work::Host(NonClVariant::Threads(Threads { count: all_threads(), lanes: Lanes::Vector }))
-        }
-        filter::Work::Nothing => return None,
-    })
-}
-
 impl<'a> BoxFilter<'a> {
     /// Creates a benchmark on `frames` of a movie: at least one, each with `size` (width and height) in RGBA. Before a
     /// variant is timed, one of the frames is filtered through `engine` and checked.
@@ -340,14 +285,34 @@ impl<'a> BoxFilter<'a> {
         Self { frames, ..Self::on_noise(size) }
     }
 
-    /// Creates a benchmark on pictures of noise with this width and height, for tuning.
+    /// Creates a benchmark of the selected filter on pictures of noise with this width and height, for tuning.
     pub fn on_noise(size: (u32, u32)) -> Self {
-        Self { size, trials: Some(RefCell::new(Trials::new(None))), ..Self::default() }
+        let filter = Cell::new(Filter::selected());
+        Self { size, filter, trials: Some(RefCell::new(Trials::new(None))), ..Self::default() }
     }
 
     /// Creates a benchmark on noise of any size, for trials of modified kernels.
     pub fn on_trial() -> Self {
         Self { into_images: true, trials: None, ..Self::on_noise((1, 1)) }
+    }
+
+    /// Changes the benchmark to this filter, whichever is selected.
+    #[must_use]
+    pub fn of_filter(self, filter: &'static Filter) -> Self {
+        Self { filter: Cell::new(Some(filter).filter(|filter| !filter.is_box())), ..self }
+    }
+
+    /// Returns a variant of the filter, which stands for all of them where they do not differ.
+    fn any_variant(&self) -> VariantId {
+        self.filter.get().map_or(VariantId::OFF, Filter::initial)
+    }
+
+    /// Returns the expected RGBA pixels of a picture of this width, with the accuracy of the filter.
+    fn expected(&self, bytes: Vec<u8>, width: u32) -> Expected {
+        match self.filter.get() {
+            None => Expected::new(bytes, Rgba { width: width as usize }),
+            Some(_) => Expected::new(bytes, self.any_variant().elements(width)),
+        }
     }
 
     /// Returns the check picture for a key, and the reference's output for that picture.
@@ -356,7 +321,7 @@ impl<'a> BoxFilter<'a> {
         if let Some(known) = self.pictures.borrow().get(&of) {
             return Ok(known.clone());
         }
-        let src = pattern.input(&VariantId::initial().extent(size, settings));
+        let src = pattern.input(&self.any_variant().extent(size, settings));
         let want = self.reference(&src, size, settings, cl)?;
         let mut pictures = self.pictures.borrow_mut();
         // Large pictures of other settings are not needed again.
@@ -374,9 +339,10 @@ impl<'a> BoxFilter<'a> {
         settings: Settings,
         cl: Option<&ClContext>,
     ) -> Result<Vec<u8>> {
-        let variant = Filter::selected().and_then(Filter::reference_or_only);
+        let filter = self.filter.get();
+        let variant = filter.and_then(Filter::reference_or_only);
         let Some((variant, cl)) = variant.zip(cl) else {
-            let radius = Filter::selected().map_or(settings.first(), |filter| filter.radius(settings));
+            let radius = filter.map_or(settings.first(), |filter| filter.radius(settings));
             return Ok(quick(src, size.0 as usize, size.1 as usize, radius as usize));
         };
         let Some(trials) = &self.trials else {
@@ -422,7 +388,7 @@ impl<'a> BoxFilter<'a> {
                 bytes
             }
         };
-        Ok(expected(bytes, size.0))
+        Ok(self.expected(bytes, size.0))
     }
 
     /// Returns the index of the frame that the benchmark's round with this number filters; `None` while tuning, which has no
@@ -434,12 +400,14 @@ impl<'a> BoxFilter<'a> {
     /// Returns the case with these settings at the benchmark's picture size. It has RGBA buffers, one launch over all rows, and
     /// test pictures of all patterns.
     pub fn case(&self, settings: impl Into<Settings>) -> Case {
-        Case::new(self.size, settings.into(), Kind::Buffer)
+        let frames = self.any_variant().frames() as u32;
+        Case { frames, ..Case::new(self.size, settings.into(), Kind::Buffer) }
     }
 
-    /// Returns the cases of small pictures with which a variant is checked on this kind of memory. Variants without kernels
-    /// filter whole pictures only.
-    fn small_cases_on(kind: Kind, settings: Settings) -> impl Iterator<Item = Case> {
+    /// Returns the cases of small pictures with which a variant that is timed at `timed` is checked on this kind of memory. Variants
+    /// without kernels filter whole pictures only.
+    fn small_cases_on(&self, kind: Kind, timed: &Case) -> impl Iterator<Item = Case> + use<> {
+        let (filter, Case { settings, frames, .. }) = (self.filter.get(), *timed);
         let is_kernel = kind != Kind::Host;
         let sizes = CHECK_SIZES.into_iter().flat_map(move |(size, bands)| {
             // For a single pixel most patterns are the same.
@@ -447,14 +415,15 @@ impl<'a> BoxFilter<'a> {
             let bands = if is_kernel { bands } else { &bands[..1] };
             bands.iter().map(move |&bands| Case { bands, pictures, ..Case::new(size, settings, kind) })
         });
-        let radii: &[u32] = if is_kernel && Filter::selected().is_none() { &CHECK_RADII } else { &[] };
-        let of_folder = Filter::selected().map_or_else(Vec::new, |filter| filter.extremes(settings));
+        let radii: &[u32] = if is_kernel && filter.is_none() { &CHECK_RADII } else { &[] };
+        let of_folder = filter.map_or_else(Vec::new, |filter| filter.extremes(settings));
         let of_folder = of_folder.into_iter().map(move |settings| Case {
             is_other: true,
             pictures: Some(3),
             ..Case::new(RADII_SIZES[1], settings, kind)
         });
-        sizes.chain(other_radius_cases(&RADII_SIZES, radii, kind)).chain(of_folder)
+        let all = sizes.chain(other_radius_cases(&RADII_SIZES, radii, kind)).chain(of_folder);
+        all.map(move |case| Case { frames, ..case })
     }
 }
 
@@ -514,7 +483,12 @@ impl Ladder for BoxFilter<'_> {
     }
 
     fn variants(&self) -> &'static [Variant<Code, NonClVariant>] {
-        &VARIANTS
+        variants(self.any_variant().filter())
+    }
+
+    fn prepare_trial(&self, sources: &Sources) {
+        let read = Filter::of(sources).into_iter().find_map(|(_, filter)| filter.ok());
+        self.filter.set(read);
     }
 
     fn cases(&self, sizes: &Sizes) -> Result<Vec<Case>, String> {
@@ -522,13 +496,13 @@ impl Ladder for BoxFilter<'_> {
     }
 
     fn describe(&self, case: &Case) -> CaseInfo {
-        let Case { size: (width, height), settings, kind, bands, is_other, pictures } = *case;
+        let Case { size: (width, height), settings, kind, bands, is_other, pictures, .. } = *case;
         let radius = settings.first();
         let pixels = f64::from(width) * f64::from(height);
         let window = f64::from(2 * radius + 1);
-        let folder = Filter::selected();
+        let folder = self.filter.get();
         // A filter of a folder may have no parameters.
-        let short = Some(VariantId::initial().settings_text(settings)).filter(|text| !text.is_empty());
+        let short = Some(self.any_variant().settings_text(settings)).filter(|text| !text.is_empty());
         let way = match kind {
             Kind::Planes(format) => Some(suite::name(format.unwrap_or(0))),
             Kind::IntoImage => Some("into an image".to_owned()),
@@ -573,33 +547,31 @@ impl Ladder for BoxFilter<'_> {
                 }),
             },
             class: class.as_str(),
-            cache_class: Some(match folder {
-                None => tuned::cache_class(class, radius),
-                Some(filter) => tuned::folder_class(filter, class),
-            }),
+            cache_class: Some(tuned::class_of(self.any_variant().filter(), class, radius)),
             uses_tuned: folder.is_some(),
             is_frame: true,
-            bytes: 4.0 * (VariantId::initial().frames() + 1) as f64 * pixels,
+            bytes: 4.0 * f64::from(case.frames + 1) * pixels,
             operations: if folder.is_none() { pixels * window * window } else { 0.0 },
             output: case.bytes()[1],
             // Counted in pictures: source, destination, row sums and expected output in each kind of memory; source and output
             // of a check, before and after it, each with its canaries, on host and device. A frame in the engine as planes and
             // pixels, its expected output, its slot's memory and the device's. The expected output of a frame that is timed. The
             // source for each frame before.
-            memory: (36 + 10 * VariantId::initial().frames()) * rgba_bytes((width, height)),
+            memory: (36 + 10 * case.frames as usize) * rgba_bytes((width, height)),
         }
     }
 
     /// Returns the check cases for each kind of memory that the variant supports: small pictures, and one picture of the timed
     /// size that is filtered in bands.
     fn small(&self, built: &Built, timed: &Case) -> Vec<Case> {
-        let Case { size, settings, kind, .. } = *timed;
+        let Case { size, settings, frames, kind, .. } = *timed;
         // Bands as in the window, at the timed size.
-        let large = Case { bands: Bands::Steps, pictures: Some(1), ..Case::new(size, settings, kind) };
+        let large =
+            Case { bands: Bands::Steps, pictures: Some(1), frames, ..Case::new(size, settings, kind) };
         match built {
             Built::Copy(_) => Vec::new(),
             Built::Shaders(..) => vec![*timed],
-            Built::Threads(..) => Self::small_cases_on(Kind::Host, settings).chain([*timed]).collect(),
+            Built::Threads(..) => self.small_cases_on(Kind::Host, timed).chain([*timed]).collect(),
             Built::Kernels(_, variant, _) if variant.id().reads_planes() => {
                 let bands = [Bands::Whole, Bands::Odd];
                 let of_size = |format: usize, size| {
@@ -614,11 +586,11 @@ impl Ladder for BoxFilter<'_> {
                 all.chain([Case { kind: Kind::Planes(None), ..large }]).collect()
             }
             Built::Kernels(.., into_image) => {
-                let mut all: Vec<Case> = Self::small_cases_on(kind, settings).collect();
+                let mut all: Vec<Case> = self.small_cases_on(kind, timed).collect();
                 all.insert(CHECK_SIZES.iter().map(|(_, bands)| bands.len()).sum(), large);
                 if into_image.is_some() {
                     all.push(Case { kind: Kind::IntoImage, ..large });
-                    all.extend(Self::small_cases_on(Kind::IntoImage, settings));
+                    all.extend(self.small_cases_on(Kind::IntoImage, timed));
                 }
                 all
             }
@@ -638,7 +610,7 @@ impl Ladder for BoxFilter<'_> {
 
     fn supports(&self, device: &Device, code: Option<&Code>, case: &Case) -> Result<(), String> {
         let (width, height) = case.size;
-        let id = code.map_or(Some(VariantId::auto()), VariantId::with_code);
+        let id = code.map_or_else(|| Some(self.any_variant().filter().auto()), VariantId::with_code);
         id.map_or(Ok(()), |id| id.supports(&device.info, width, height)).map_err(|e| e.why)
     }
 
@@ -713,7 +685,7 @@ impl Ladder for BoxFilter<'_> {
             let cl = buffers.device.as_ref().map(|device| &device.cl);
             let (input, bytes) = self.picture((pattern, size, settings), cl)?.as_ref().clone();
             buffers.set_input(input)?;
-            return Ok(expected(bytes, size.0));
+            return Ok(self.expected(bytes, size.0));
         };
         let mut block = suite::block(pattern, &layout, radius);
         block.resize(buffers.case.bytes()[0], 0);
@@ -814,7 +786,7 @@ impl Ladder for BoxFilter<'_> {
 
     /// Filters a frame of the movie through the engine, as the window does, and compares the result with the reference.
     fn check_in_use(&self, id: &str, built: &Built, case: &Case) -> VariantResult<Option<Checked>> {
-        let engine = self.engine.as_ref().filter(|_| Filter::selected().is_none());
+        let engine = self.engine.as_ref().filter(|_| self.filter.get().is_none());
         let Some(engine) = engine else { return Ok(None) };
         let variant;
         let filter = match built {

@@ -64,6 +64,7 @@ pub(super) fn searched(status: Status) -> Tuning {
     Tuning {
         state: JobState::Running("running-sum STRIP_X=128".into()),
         case: Some(((1280, 720), 7)),
+        settings: None,
         radii: (4, 15),
         trials,
         max_trials: 40,
