@@ -138,7 +138,7 @@ fn a_stack_is_put_together_ordered_undone_and_made_again_in_the_window() {
     session.wait_for_title("- sobel/plain gain = 1 + running-sum r=8 ");
 
     // A filter whose kernel does not build is skipped, and named.
-    let below = |of: &str| move |t: &&Text| t.text == of;
+    let below = |of: &'static str| move |t: &&Text| t.text == of;
     let texts = session.texts();
     let (at, _) = texts.iter().enumerate().find(|(_, t)| t.text == "Broken").unwrap();
     session.click_at(texts[at..].iter().find(below("On the stack")).unwrap().center());

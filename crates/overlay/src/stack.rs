@@ -72,6 +72,7 @@ fn show_row(ui: &mut Ui, (index, row): (usize, &StackRow), actions: &mut Vec<Act
         handle.named(Role::Button, &format!("Move {}", row.name)).explain("Drag to another place");
         let mut is_on = row.is_on;
         let switch = ui.checkbox(&mut is_on, "").named(Role::CheckBox, &format!("Switch {}", row.name));
+        ui.ctx().accesskit_node_builder(switch.id, |node| node.set_toggled(row.is_on.into()));
         switch.explain("Switch the filter on or off").on_click(Action::SwitchLayer(index), actions);
         let color = if row.is_chosen { theme::SELECT } else { theme::STRONG };
         let name = RichText::new(&row.name).font(theme::words(13.0)).color(color);

@@ -70,7 +70,7 @@ pub(crate) fn stage_color(stage: Stage) -> Color32 {
         Stage::Convert => (0, 170, 125),
         Stage::Correct => (150, 225, 190),
         Stage::Filter => return FILTER,
-        Stage::Stack => (255, 120, 80),
+        Stage::Stack => (170, 90, 220),
         Stage::Reduce => (0, 150, 160),
         Stage::Levels => (120, 200, 220),
         Stage::Release => (214, 120, 175),
@@ -392,7 +392,7 @@ mod tests {
             assert!(apart(pair[0], pair[1]) > 11.0, "{pair:?} look alike: {:.1}", apart(pair[0], pair[1]));
         }
 
-        let rare = ["acquire", "correct", "reduce", "levels", "wipe", "difference", "collect"];
+        let rare = ["acquire", "correct", "stack", "reduce", "levels", "wipe", "difference", "collect"];
         let usual: Vec<_> = Stage::ALL.into_iter().filter(|stage| !rare.contains(&stage.name())).collect();
         for (n, one) in usual.iter().enumerate() {
             for other in &usual[..n] {

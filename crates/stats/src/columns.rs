@@ -195,12 +195,12 @@ static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
             vec![column("sound_lag", |r| Cell::measured(r.sample.sound_lag_ms))],
         ),
         group(
-            "settings of a [filter of a folder](filters.md) instead of `radius`, as in `gain=1.5 side=3`, in JSON an object; only for such filters",
-            vec![column(SETTINGS, |r| settings(SETTINGS, r))],
-        ),
-        group(
             "all filters of a [stack](filters.md#stacks), the lowest one first; `variant` and settings are those of the chosen one",
             vec![column("stack_filters", |r| other(r.sample.setting.stack_text()))],
+        ),
+        group(
+            "settings of a [filter of a folder](filters.md) instead of `radius`, as in `gain=1.5 side=3`, in JSON an object; only for such filters",
+            vec![column(SETTINGS, |r| settings(SETTINGS, r))],
         ),
     ]
 });

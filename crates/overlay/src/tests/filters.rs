@@ -52,7 +52,7 @@ fn filters_of_a_stack_are_chosen_switched_moved_and_removed() {
     fixture.open(Panel::Filters);
     fixture.settle();
     fixture.assert_shows(&["1.25 ms", "Skipped: It does not build. A type is unknown."]);
-    assert_eq!(fixture.click("Broken"), [Action::ChooseLayer(1)]);
+    assert_eq!(fixture.click("Choose Broken"), [Action::ChooseLayer(1)]);
     assert_eq!(fixture.click("Undo"), [Action::UndoStack]);
     assert_eq!(fixture.click("On the stack"), [Action::StackFilter(0)]);
     fixture.set(|f| {

@@ -209,7 +209,7 @@ fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
     fixture.open(Panel::Stages);
     fixture.assert_shows(&["naive r=7", "flat r=7", "budget 40.00", "idle", "frame", "p95", "max"]);
     // Stages that are always zero on this path share a line.
-    let zero = "took no time: take, upload, acquire, convert, correct, reduce, levels, release, wipe, difference, present, overlay, swap, collect";
+    let zero = "took no time: take, upload, acquire, convert, correct, stack, reduce, levels, release, wipe, difference, present, overlay, swap, collect";
     assert!(fixture.find("filter").is_some() && fixture.find("swap").is_none());
     fixture.assert_shows(&[zero]);
     fixture.push_like(1, |_, sample| sample.stages.times = [1.0; Stage::ALL.len()]);

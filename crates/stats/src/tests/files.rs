@@ -33,13 +33,13 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let cloth = cloth.map(|name| format!("cloth_{name}")).collect::<Vec<_>>().join(",");
     let header = format!(
         "frame,pts_s,presented_at_s,interval_ms,variant,radius,late,dropped_before,{names},pack,gl_texture,gl_present,gl_overlay,width,\
-         height,switched,filter_wall,others,beside,compared,beside_filter,{cloth},version,beside_version,sound_lag"
+         height,switched,filter_wall,others,beside,compared,beside_filter,{cloth},version,beside_version,sound_lag,stack_filters"
     );
     let row = |first: &str, unit: f64, pack: &str, switched: bool, sound_lag: &str| {
         let stages = Stage::ALL.map(|stage| format!("{:.4}", (stage as usize + 1) as f64 * unit)).join(",");
         // Neither the second side's filter nor the cloth simulation has times.
         let none = [""; 12].join(",");
-        format!("{first},{stages},{pack},,,,1280,720,{switched},,,,false,{none},1,,{sound_lag}")
+        format!("{first},{stages},{pack},,,,1280,720,{switched},,,,false,{none},1,,{sound_lag},")
     };
     let wanted = [
         header,
@@ -153,7 +153,9 @@ fn filters_of_folders_have_names_of_settings() {
     let text = fs::read_to_string(&path).unwrap();
     let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(
-        rows[0].ends_with(",sound_lag,settings") && rows[1].contains(",flat,7,") && rows[1].ends_with(',')
+        rows[0].ends_with(",sound_lag,stack_filters,settings")
+            && rows[1].contains(",flat,7,")
+            && rows[1].ends_with(',')
     );
     assert!(rows[2].contains(",edges/plain,,") && rows[2].ends_with(",gain=1.5 side=3"), "{text}");
     assert!(rows[2].contains(",\"edges/plain gain = 1.5, side = 3 px\","), "{text}");

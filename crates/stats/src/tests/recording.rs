@@ -279,13 +279,13 @@ fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
 #[test]
 fn idle_is_what_the_stages_leave_and_a_discontinuity_costs_one_interval() {
     let mut recorder = Recorder::new(false);
-    recorder.push(frame(0.0, 129.0, 1.0, named("flat"))); // stages: 1 + 2 + … + 15 = 120 ms
+    recorder.push(frame(0.0, 145.0, 1.0, named("flat"))); // stages: 1 + 2 + … + 16 = 136 ms
     assert_eq!(recorder.shown.idle().unwrap().last, 9.0);
     recorder.push(frame(0.1, 30.0, 1.0, named("flat")));
     assert_eq!(recorder.shown.idle().unwrap().last, 0.0, "overlapping stages leave nothing, not less");
     // A filter whose time is not shown, because its picture differs, takes that time all the same.
     recorder.shown.kernels_changed(named("flat"), 1, true);
-    (0..2).for_each(|n| recorder.push(frame(0.2 + f64::from(n), 129.0, 1.0, named("flat"))));
+    (0..2).for_each(|n| recorder.push(frame(0.2 + f64::from(n), 145.0, 1.0, named("flat"))));
     assert_eq!(recorder.shown.summary(Stage::Filter), None);
     assert_eq!(recorder.shown.left_out().map(|filter| (filter.n, filter.last)), Some((1, FILTER)));
     assert_eq!(recorder.shown.idle().unwrap().last, 9.0);
