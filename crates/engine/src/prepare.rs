@@ -51,6 +51,7 @@ impl Link {
 }
 
 /// A run of one of the links, or a copy between two of them.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 enum Command {
     Filter { link: usize, sources: Vec<Picture>, target: Picture, whole: Extent },
     Copy(Picture, Picture),

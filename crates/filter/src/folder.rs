@@ -115,5 +115,7 @@ fn missing_kernel(text: &str, kernel: &str) -> Option<(String, String)> {
     }
     let after =
         words.iter().zip(words.iter().skip(2)).filter(|(word, _)| matches!(**word, "kernel" | "__kernel"));
-    Some(instead(kernel, &after.map(|(_, name)| *name).collect::<Vec<_>>()))
+    let kernels: Vec<&str> = after.map(|(_, name)| *name).collect();
+    let none = || ("It has no kernels.".to_owned(), format!("Write '__kernel void {kernel}(…)' there."));
+    Some(if kernels.is_empty() { none() } else { instead(kernel, &kernels) })
 }
