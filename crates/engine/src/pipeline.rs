@@ -263,7 +263,7 @@ impl SlotPreparation {
     pub(crate) fn prepare(self, slot: &mut Slot, request: &Request, stages: &mut Stages) {
         let began = Instant::now();
         let is_filtered =
-            request.variant != VariantId::OFF || request.correction.is_some() || request.measures();
+            request.filters().next().is_some() || request.correction.is_some() || request.measures();
         if (is_filtered || !self.is_cpu) && self.prepare_map(slot) {
             stages.record(Stage::Acquire, began);
         }
