@@ -135,7 +135,8 @@ fn auto_runs_the_fastest_variant_of_its_class_or_that_of_the_description() {
     {
         keep(&results, variant, size);
         assert_eq!(value(&filter), wanted, "{variant}, {size}");
-        let mut command = command("bench", &filter, &["--frames", "2", "--size", "96x64", "--json"]);
+        let args = ["--frames", "2", "--size", "96x64", "--json", "--variant", "auto"];
+        let mut command = command("bench", &filter, &args);
         let report = finish_json(command.env("XDG_CACHE_HOME", folder.file("cache")), 0);
         let row = reports::rows(&report).into_iter().find(|row| row["id"] == "two/auto").unwrap();
         let wanted = if wanted == 20 { "two/sampler" } else { "two/plain GROUP=" };

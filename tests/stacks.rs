@@ -25,11 +25,11 @@ fn filters_of_a_stack_read_the_pictures_of_those_below() {
         let at = f64::from(index.max(0)) * 0.04 + 0.001;
         filtered_at(&folder, &movie, &stack(folders, variant), at)
     };
-    for index in [0, 1, 3, 20] {
+    for index in [1, 20] {
         // The frame two frames back has the same edges, in either order.
         let earlier = filtered(&[&edges], "plain", index - 2);
         assert!(earlier != filtered(&[&edges], "off", index - 2), "the filter changes pictures");
-        assert!(index == 0 || earlier != filtered(&[&edges], "plain", index), "frames differ");
+        assert!(earlier != filtered(&[&edges], "plain", index), "frames differ");
         assert!(filtered(&[&edges, &back], "plain", index) == earlier, "frame {index}");
         assert!(filtered(&[&back, &edges], "plain", index) == earlier, "frame {index}");
         assert!(filtered(&[&back, &back, &edges], "plain", index) == filtered(&[&edges], "plain", index - 4));

@@ -99,7 +99,9 @@ impl GuardedInput {
     pub fn between_canaries(&self, input: &[u8]) -> Vec<u8> {
         let pictures = input.chunks(input.len() / self.0.len());
         let guarded = self.0.iter().zip(pictures);
-        guarded.flat_map(|(of, picture)| verify::between_canaries(picture, of.guard)).collect()
+        let guarded = guarded.map(|(of, picture)| verify::between_canaries(picture, of.guard));
+        // Whole pictures at once: byte by byte would take longer than filtering one.
+        guarded.collect::<Vec<_>>().concat()
     }
 
     /// Copies `bytes`, all pictures with their canaries, to the device, and waits.

@@ -364,7 +364,7 @@ impl<'a> BoxFilter<'a> {
             None => {
                 // The first frame is repeated before the movie's beginning.
                 let back = (0..buffers.case.whole().frames as usize).map(|back| index.saturating_sub(back));
-                back.filter_map(|at| self.frames.get(at)).flatten().copied().collect()
+                back.filter_map(|at| self.frames.get(at).map(Vec::as_slice)).collect::<Vec<_>>().concat()
             }
         };
         input.resize(buffers.case.bytes()[0], 0);
