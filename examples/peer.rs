@@ -154,8 +154,10 @@ impl Peer {
         if self.cl.device.info.image_support {
             self.images = Some((alloc(Storage::Image)?, alloc(Storage::Image)?));
         }
-        let mut names: Vec<&str> =
-            VariantId::all().filter(|id| id.kernels(DeviceKind::Cpu).is_some()).map(|id| id.name).collect();
+        let mut names: Vec<&str> = VariantId::all()
+            .filter(|id| !id.reads_planes() && id.code(DeviceKind::Cpu).is_some())
+            .map(|id| id.name)
+            .collect();
         if self.cl.is_cpu() {
             self.copy = Some(Copy::new(self.threads, bytes));
             names.extend(["native", "memcpy"]);

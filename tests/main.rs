@@ -19,6 +19,7 @@ mod devices;
 mod faulty_drivers;
 mod filters;
 mod filters_auto;
+mod filters_planes;
 mod frame_calls;
 mod gl_sharing;
 mod goldens;

@@ -17,7 +17,7 @@
 // subsampled bit 0: across, to half the resolution; bit 1: down
 // bits       shift and mask of a sample
 // window     radius; then reach, full and end for subsampled axes
-// scale      the factor of each component's sums
+// scale      the factor of a component's sums; half_scale is that of the second and the third one
 // row0, rows the band of rows to compute, in rows of the picture
 // line       numbers in a line of scratch
 // scratch    two lines for each work-item
@@ -26,11 +26,11 @@
 // The product is rounded before 2^23 is added to it.
 #pragma OPENCL FP_CONTRACT OFF
 
-#ifndef WIDE
-#define WIDE 0 // 1: samples of two bytes
+#ifndef SAMPLE_BYTES
+#define SAMPLE_BYTES 1
 #endif
 
-#if WIDE
+#if SAMPLE_BYTES == 2
 typedef ushort sample_t;
 typedef ushort16_at2 samples_t;
 typedef uint running_t;
@@ -72,7 +72,7 @@ runnings_t samples16(__global const sample_t *line, int x, int step, int2 bits)
             one[i] = line[(x + i) * step];
         v = AS_RUNNING(vload16(0, one));
     }
-#if WIDE
+#if SAMPLE_BYTES == 2
     return (v >> (uint)bits.s0) & (uint)bits.s1;
 #else
     return v;
@@ -188,7 +188,8 @@ void filter(__global const sample_t *from, __global ushort *to, int width, int h
 
 __kernel void box_planes(__global const sample_t *samples, __global ushort *filtered, int4 width, int4 height,
                          int4 offset, int4 stride, int4 step, int4 to_offset, int4 to_stride, int4 subsampled,
-                         int2 bits, int4 window, float4 scale, int row0, int rows, int line, __global uint *scratch)
+                         int2 bits, int4 window, float scale, float half_scale, int row0, int rows, int line,
+                         __global uint *scratch)
 {
     const int strip = get_global_id(0);
     const int strips = get_global_size(0);
@@ -200,7 +201,7 @@ __kernel void box_planes(__global const sample_t *samples, __global ushort *filt
     const int to_offsets[4] = { to_offset.s0, to_offset.s1, to_offset.s2, to_offset.s3 };
     const int to_strides[4] = { to_stride.s0, to_stride.s1, to_stride.s2, to_stride.s3 };
     const int is_subsampled[4] = { subsampled.s0, subsampled.s1, subsampled.s2, subsampled.s3 };
-    const float scales[4] = { scale.s0, scale.s1, scale.s2, scale.s3 };
+    const float scales[4] = { scale, half_scale, half_scale, scale };
     const int4 whole = (int4)(window.s0, 1, 0, 0);
     const int4 half_window = (int4)(window.s123, 0);
 

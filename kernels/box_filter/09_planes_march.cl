@@ -11,18 +11,18 @@
 // the other. Across, the groups share a component's blocks of COLUMNS columns evenly.
 //
 // -D GROUP    work-items of a group, at least 2*ceil(r / COLUMNS) + 1 for the largest radius r
-// -D WIDE     1: samples of two bytes
+// -D SAMPLE_BYTES  bytes of a sample, 1 or 2
 //
 // The other arguments are those of 08_planes.cl.
 #ifndef GROUP
 #define GROUP 128
 #endif
-#ifndef WIDE
-#define WIDE 0
+#ifndef SAMPLE_BYTES
+#define SAMPLE_BYTES 1
 #endif
 #define COLUMNS 8
 
-#if WIDE
+#if SAMPLE_BYTES == 2
 typedef ushort sample_t;
 typedef ushort2 samples_t;
 #define TOGETHER 2
@@ -44,7 +44,7 @@ void read_samples(uint *v, __global const sample_t *line, int x, int last, int s
             const samples_t s = some[i];
             v[TOGETHER * i] = s.s0;
             v[TOGETHER * i + 1] = s.s1;
-#if !WIDE
+#if SAMPLE_BYTES == 1
             v[TOGETHER * i + 2] = s.s2;
             v[TOGETHER * i + 3] = s.s3;
 #endif
@@ -54,7 +54,7 @@ void read_samples(uint *v, __global const sample_t *line, int x, int last, int s
         for (int i = 0; i < COLUMNS; i++)
             v[i] = line[clamp(x + i, 0, last) * step];
     }
-#if WIDE
+#if SAMPLE_BYTES == 2
 #pragma unroll
     for (int i = 0; i < COLUMNS; i++)
         v[i] = (v[i] >> bits.s0) & bits.s1;
@@ -73,7 +73,7 @@ uint column_at(row_t row, int offset, int item)
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 box_planes(__global const sample_t *restrict samples, __global ushort *restrict filtered, int4 width, int4 height,
            int4 offset, int4 stride, int4 step, int4 to_offset, int4 to_stride, int4 subsampled, int2 bits, int4 window,
-           float4 scale, int row0, int rows, int4 groups, int4 strips)
+           float scale, float half_scale, int row0, int rows, int4 groups, int4 strips)
 {
     __local uint columns[2][COLUMNS][GROUP];
     __local uint totals[2][GROUP];
@@ -82,21 +82,21 @@ box_planes(__global const sample_t *restrict samples, __global ushort *restrict 
     int group = get_group_id(0);
     int w = width.s0, h = height.s0, from = offset.s0, pitch = stride.s0, apart = step.s0, to = to_offset.s0;
     int to_pitch = to_stride.s0, half_of = subsampled.s0, across = groups.s0, down = strips.s0;
-    float factor = scale.s0;
+    float factor = scale;
     if (group >= across * down && width.s1 > 0) {
         group -= across * down;
         w = width.s1, h = height.s1, from = offset.s1, pitch = stride.s1, apart = step.s1, to = to_offset.s1;
-        to_pitch = to_stride.s1, half_of = subsampled.s1, across = groups.s1, down = strips.s1, factor = scale.s1;
+        to_pitch = to_stride.s1, half_of = subsampled.s1, across = groups.s1, down = strips.s1, factor = half_scale;
     }
     if (group >= across * down && width.s2 > 0) {
         group -= across * down;
         w = width.s2, h = height.s2, from = offset.s2, pitch = stride.s2, apart = step.s2, to = to_offset.s2;
-        to_pitch = to_stride.s2, half_of = subsampled.s2, across = groups.s2, down = strips.s2, factor = scale.s2;
+        to_pitch = to_stride.s2, half_of = subsampled.s2, across = groups.s2, down = strips.s2, factor = half_scale;
     }
     if (group >= across * down && width.s3 > 0) {
         group -= across * down;
         w = width.s3, h = height.s3, from = offset.s3, pitch = stride.s3, apart = step.s3, to = to_offset.s3;
-        to_pitch = to_stride.s3, half_of = subsampled.s3, across = groups.s3, down = strips.s3, factor = scale.s3;
+        to_pitch = to_stride.s3, half_of = subsampled.s3, across = groups.s3, down = strips.s3, factor = scale;
     }
     const int half_down = half_of >> 1;
     const bool half_across = half_of & 1;

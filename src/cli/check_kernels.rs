@@ -97,7 +97,7 @@ fn exclusion(id: VariantId, machine_code: bool, has_own: bool) -> Option<String>
         Work::Kernels(_) if id.is_own() && !has_own => {
             format!("is your own kernel, and {OWN_FILE} is missing; set its folder with --kernels")
         }
-        Work::Kernels(_) | Work::Fastest(_) | Work::Planes(_) => return None,
+        Work::Kernels(_) | Work::Fastest(_) => return None,
     };
     Some(format!("'{id}' {why}"))
 }
@@ -237,11 +237,12 @@ pub(crate) fn run_kernels(id: VariantId, cpu: bool, accesses: bool) -> Result<u8
     let settings = id.opened().map(|filter| vec![filter.defaults()]);
     let settings =
         settings.unwrap_or_else(|| radii(id, kind).iter().map(|radius| (*radius).into()).collect());
-    let rgba = settings.into_iter().map(|settings| id.extent(SIZE, settings));
-    let layouts = [false, true].map(|wide| Layout::planar_420(SIZE.0, SIZE.1, wide));
-    let planes = layouts.map(|layout| rgba.clone().map(move |whole| Extent::planes(layout, whole.radius())));
-    let wholes: Vec<Extent> =
-        if id.reads_planes() { planes.into_iter().flatten().collect() } else { rgba.collect() };
+    let layouts = match id.reads_planes() {
+        true => [false, true].map(|wide| Some(Layout::planar_420(SIZE.0, SIZE.1, wide))).to_vec(),
+        false => vec![None],
+    };
+    let of_layout = |layout| settings.iter().map(move |settings| id.extent_of(layout, SIZE, *settings));
+    let wholes: Vec<Extent> = layouts.into_iter().flat_map(of_layout).collect();
     for whole in wholes {
         filter_once(&cl, &built, &noise(whole.bytes()[0]), whole)?;
     }
@@ -256,7 +257,7 @@ fn radii(id: VariantId, kind: DeviceKind) -> &'static [u32] {
         let config = Config::new(code, kind);
         (0..code.passes.len()).map(|pass| code.formulas.reads_per_pixel(&config, pass, &extent)).sum()
     };
-    match id.kernels(kind).is_some_and(|code| reads(code) > MAX_READS_PER_PIXEL) {
+    match id.code(kind).is_some_and(|code| reads(code) > MAX_READS_PER_PIXEL) {
         true => &[RADIUS],
         false => &[RADIUS, LARGE_RADIUS],
     }

@@ -2,8 +2,6 @@
 //! the differences between them. Needs no display. If the device converts the frame, the result is compared with the reference
 //! before the file is written.
 
-use ffmpeg_next::frame::Video;
-
 use crate::cli::frames::FrameRenderer;
 use crate::cli::output::print_line;
 use crate::cli::stack::Below;
@@ -29,13 +27,13 @@ use opencl::memory::Storage;
 use opencl::sources::Sources;
 use opencl::watch;
 use stats::{Request, Sharing};
-use video::color::planes::pack;
 use video::color::{Correction, Layout, unpremultiply};
 use video::{Frame, bundled_clip, read_frame_at};
 
 /// Filters a picture in the sandbox with the modified kernels of a variant: the RGBA bytes `src` of each frame that the variant
-/// reads, or planes with this layout, whose result is converted to RGBA. Returns the picture even if it is wrong, since the author of the kernels wants to see it,
-/// and prints on stderr how it differs from the reference. Returns `None` if the variant's kernels are not modified.
+/// reads, or their planes with this layout. Returns the output, RGBA pixels or planes, even if it is wrong, since the author of the
+/// kernels wants to see it, and prints on stderr how it differs from the reference. Returns `None` if the variant's kernels are not
+/// modified.
 fn filter_in_sandbox(
     trials: &mut Trials,
     cl: &ClContext,
@@ -47,9 +45,7 @@ fn filter_in_sandbox(
     let case = Case { src: Source::Bytes(src), size, settings, launch: LaunchMode::Whole };
     let trial =
         trials.run(cl, Target::Variant { id, layout, to_image: false, has_defaults: false }, &case)?;
-    // Modified conversions that passed the sandbox may run here: their result is compared with the reference.
-    let is_modified = layout.is_none() || cl.sources().any_changed("box_filter/");
-    let Some(trial) = trial.filter(|_| is_modified) else { return Ok(None) };
+    let Some(trial) = trial else { return Ok(None) };
     if let Some(report) = &trial.report {
         print_message(difference_text(id, report));
     }
@@ -69,26 +65,13 @@ fn difference_text(id: VariantId, report: &MismatchReport) -> String {
     }
 }
 
-/// Returns true if this process may convert a frame's planes on the device: the conversions are not modified, or they neither
-/// crash nor hang in the sandbox. Otherwise prints the reason on stderr and returns false.
-fn allows_conversion(trials: &mut Trials, cl: &ClContext, frame: &Video) -> bool {
-    let trial = packed_planes(frame).and_then(|packed| {
-        let Some((layout, block)) = packed else { return Ok(()) };
-        let size = (layout.width, layout.height);
-        let case = Case { src: Source::Bytes(&block), size, settings: 0.into(), launch: LaunchMode::Whole };
-        let target = Target::Convert(Conversion { layout, storage: Storage::Buffer });
-        trials.run(cl, target, &case).map(drop)
-    });
-    trial.inspect_err(|error| print_message(error)).is_ok()
-}
-
-/// Returns a frame's planes, one after another in one block of memory, with their layout; `None` if no kernel reads the frame's
-/// pixel format.
-fn packed_planes(frame: &Video) -> Result<Option<(Layout, Vec<u8>)>> {
-    let Some(layout) = Converter::supports(frame) else { return Ok(None) };
-    let mut block = zeroed(layout.bytes())?;
-    pack(frame, &layout, &mut block)?;
-    Ok(Some((layout, block)))
+/// Returns true if this process may convert a block of planes with this layout on the device: the conversions are not modified, or they
+/// neither crash nor hang in the sandbox. Otherwise prints the reason on stderr and returns false.
+fn allows_conversion(trials: &mut Trials, cl: &ClContext, layout: Layout, block: &[u8]) -> bool {
+    let size = (layout.width, layout.height);
+    let case = Case { src: Source::Bytes(block), size, settings: 0.into(), launch: LaunchMode::Whole };
+    let target = Target::Convert(Conversion { layout, storage: Storage::Buffer });
+    trials.run(cl, target, &case).inspect_err(|error| print_message(error)).is_ok()
 }
 
 /// Runs `clreel snapshot`: reads the frame shown at `--at`, filters it and writes it to `--out`; returns the exit code.
@@ -304,7 +287,11 @@ fn on_device(
         Vec::new()
     } else {
         // As in the window, GPUs convert by a kernel; otherwise the CPU converts.
-        let by_kernel = !cl.is_cpu() && allows_conversion(trials, cl, &frame.picture);
+        let by_kernel = !cl.is_cpu()
+            && match Converter::supports(&frame.picture) {
+                Some(layout) => allows_conversion(trials, cl, layout, &frame.to_planes(&layout, 1)?),
+                None => true,
+            };
         in_process(frame, &unmodified, pipeline, by_kernel.then_some(right))?
     };
     let mut filtered = filtered.into_iter();
@@ -347,25 +334,31 @@ fn in_process(
 /// Filters the frame's planes on a device. The conversion of the filtered planes to RGBA is compared with the reference; if it
 /// differs, the reference's picture is returned.
 fn planar_on_device(cl: &ClContext, frame: &Frame, request: Request, trials: &mut Trials) -> Result<Vec<u8>> {
-    let packed = packed_planes(&frame.picture)?;
-    if let Some((layout, block)) = &packed
-        && let Some(picture) =
-            filter_in_sandbox(trials, cl, &request, Some(*layout), (block, (layout.width, layout.height)))?
-    {
-        return Ok(picture);
+    let (layout, id) = (Converter::supports(&frame.picture), request.variant);
+    let output = layout.and_then(|layout| id.output_layout(layout));
+    if let Some(layout) = layout {
+        let (blocks, size) = (frame.to_planes(&layout, id.frames())?, (layout.width, layout.height));
+        if let Some(filtered) = filter_in_sandbox(trials, cl, &request, Some(layout), (&blocks, size))? {
+            let to_rgba = |output| color_test_pictures::expected(&output, &filtered, &Correction::NEUTRAL);
+            return output.map_or_else(|| Ok(filtered.clone()), to_rgba);
+        }
     }
     let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
-    pipeline.variants.add(BuiltVariant::build(cl, request.variant)?);
-    let filtered =
-        packed.map(|(layout, _)| Conversion { layout: layout.filtered(), storage: Storage::Buffer });
-    if let Some(filtered) = filtered {
-        pipeline.conversions.build(filtered)?;
+    pipeline.variants.add(BuiltVariant::build(cl, id)?);
+    let converted = output.map(|layout| Conversion { layout, storage: Storage::Buffer });
+    if let Some(converted) = converted {
+        // A conversion that crashes or hangs must not do so here.
+        if !allows_conversion(trials, cl, converted.layout, &zeroed(converted.layout.bytes())?) {
+            let why = "The edited kernels of the conversion failed in the sandbox.";
+            return Err(Error::new(format!("'{id}' cannot filter this frame."), why, "Correct them."));
+        }
+        pipeline.conversions.build(converted)?;
     }
     let mut renderer = FrameRenderer::new(&[request])?;
     renderer.engine.set_device(pipeline);
     let rgba = renderer.render(frame, &[request])?.pop().unwrap_or_default();
     let block = renderer.engine.pipeline().map(Pipeline::read_filtered_planes).transpose()?.flatten();
-    let Some((filtered, block)) = filtered.zip(block) else { return Ok(rgba) };
+    let Some((filtered, block)) = converted.zip(block) else { return Ok(rgba) };
     let want = color_test_pictures::expected(&filtered.layout, &block, &Correction::NEUTRAL)?;
     Ok(check::compare_converted(cl, &filtered, &rgba, &want).map_or(rgba, |differs| {
         print_message(&differs);

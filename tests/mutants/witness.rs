@@ -226,7 +226,7 @@ impl Runners {
 
     fn build(&self, runner: Runner) -> Result<BuiltVariant> {
         let defaults = |id: &'static str, kind| {
-            let code = named(id).kernels(kind).ok_or_else(|| Error::new("No kernel.", "", ""))?;
+            let code = named(id).code(kind).ok_or_else(|| Error::new("No kernel.", "", ""))?;
             Ok::<_, Error>(Config::new(code, kind))
         };
         match runner {
@@ -260,7 +260,7 @@ impl Runners {
             })
         };
         let run = |dst: &Picture| {
-            let whole = Extent::planes(layout, case.radius);
+            let whole = named("planar").planes_extent(layout, case.radius);
             let plan = filter.plan((&[&from], dst), &mut Scratch::new(cl), whole)?;
             for (start, end) in bands(case, layout.height) {
                 let _event = plan.enqueue(&cl.queue, 0, start..end)?;

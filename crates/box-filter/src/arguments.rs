@@ -28,6 +28,12 @@ pub(crate) fn places(cl: &ClContext, kernel: &Kernel, pass: &Pass) -> Result<Vec
             hint,
         )
     })?;
+    // PoCL renames OpenCL's functions by macros, so that an argument such as `step` is reported as `_cl_step`.
+    let own = |name: &'_ String| match name.strip_prefix("_cl_").filter(|own| described.contains(own)) {
+        Some(own) => own.to_owned(),
+        None => name.clone(),
+    };
+    let names: Vec<String> = names.iter().map(own).collect();
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     let mismatch = |what: String, hint: Option<String>| {
         let why =
@@ -78,7 +84,7 @@ pub(crate) fn wrong_type(
         Passed::Picture { memory: Memory::Image, .. } => "a picture in an image",
         Passed::Scratch(_) => "scratch memory",
         Passed::LocalBytes(_) => "local memory",
-        Passed::Float(_) | Passed::Whole(..) | Passed::Quotient(_) => "a number",
+        Passed::Float(_) | Passed::Whole(..) | Passed::Vector(_) | Passed::Quotient(_) => "a number",
     };
     let (kernel, file) = (pass.kernel, pass.file);
     let what = format!("'{name}' has another type in the kernel '{kernel}' in {file}.");

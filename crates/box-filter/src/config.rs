@@ -9,7 +9,7 @@ use base::error::Result;
 use base::memory::rgba_bytes;
 use compute::config::{self, Param, Tunable};
 use compute::work::{KernelWork, LaunchWork};
-use filter::{Launch, Settings};
+use filter::{Format, Launch, Settings};
 use opencl::cl::Channel;
 use opencl::kernel;
 use opencl::memory::Storage;
@@ -33,8 +33,10 @@ pub struct Extent {
     pub units: u32,
     /// The size of pictures for which the variant's parameters were tuned; by default that of the picture.
     pub tuned_for: (u32, u32),
-    /// The layout of the picture's planes; `None` for RGBA pixels.
+    /// The layout of the planes that are filtered; `None` for RGBA pixels.
     pub layout: Option<Layout>,
+    /// The layout of the filtered planes; `None` for RGBA pixels.
+    pub output: Option<Layout>,
     /// The number of frames that the filter reads: this one and those before it.
     pub frames: u32,
 }
@@ -52,13 +54,9 @@ impl Extent {
             units: 1,
             tuned_for: (width, height),
             layout: None,
+            output: None,
             frames: 1,
         }
-    }
-
-    /// Returns the extent of a whole picture of planes, for a device with one compute unit.
-    pub fn planes(layout: Layout, settings: impl Into<Settings>) -> Self {
-        Self { layout: Some(layout), ..Self::rgba((layout.width, layout.height), settings) }
     }
 
     /// Returns the radius of the box filter in pixels.
@@ -77,10 +75,11 @@ impl Extent {
     /// Returns the number of bytes of the whole input, which is a picture or the pictures of several frames, and of the filtered
     /// output.
     pub fn bytes(&self) -> [usize; 2] {
-        let pixels = rgba_bytes((self.width, self.height));
-        self.layout.map_or([pixels * self.frames as usize, pixels], |layout| {
-            [layout.bytes().next_multiple_of(4), layout.filtered().bytes()]
-        })
+        let of = |layout: Option<Layout>| {
+            let pixels = rgba_bytes((self.width, self.height));
+            layout.map_or(pixels, |layout| layout.bytes().next_multiple_of(4))
+        };
+        [of(self.layout) * self.frames as usize, of(self.output)]
     }
 }
 
@@ -175,6 +174,8 @@ pub struct Code {
     pub files: &'static [&'static str],
     /// The file of the description in the folder of a filter; `None` for built-in code.
     pub description: Option<&'static str>,
+    /// The formats of input and output.
+    pub formats: [Format; 2],
     /// The kind of memory (buffers or images) of the input.
     pub storage: Storage,
     /// The kind of memory of the output, unless the kernels are compiled [to write an image](Self::to_image).

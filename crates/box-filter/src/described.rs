@@ -1,4 +1,4 @@
-//! The variants with kernels on RGBA pictures, as `kernels/box_filter/filter.toml` describes them, and the user's own kernel.
+//! The variants with kernels, as `filter.toml` and `planes.toml` in `kernels/box_filter` describe them, and the user's own kernel.
 
 use std::sync::LazyLock;
 
@@ -9,8 +9,8 @@ use base::error::Result;
 use compute::config::Param;
 use compute::work::{LaunchWork, Transfer};
 use filter::{
-    Channels, Description, Expression, Launch, Memory, Mistake, Number, Parameter, Passed, ScratchMemory,
-    Settings, Values,
+    Channels, Description, Expression, Format, Launch, Memory, Mistake, Number, Parameter, Passed,
+    ScratchMemory, Settings, Values,
 };
 use opencl::cl::Channel;
 use opencl::kernel::{self, Value};
@@ -21,11 +21,20 @@ pub(crate) const FOLDER: &str = "box_filter/";
 
 /// The description of the box filter.
 pub(crate) static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
-    let text = include_str!("../../../kernels/box_filter/filter.toml");
-    Description::parse(text, "box_filter/filter.toml").unwrap_or_else(|mistakes| {
+    built_in(include_str!("../../../kernels/box_filter/filter.toml"), "box_filter/filter.toml")
+});
+
+/// The description of the box filter's variant on planes.
+pub(crate) static PLANES_DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
+    built_in(include_str!("../../../kernels/box_filter/planes.toml"), "box_filter/planes.toml")
+});
+
+/// Returns a description that is compiled in.
+fn built_in(text: &str, file: &str) -> Description {
+    Description::parse(text, file).unwrap_or_else(|mistakes| {
         panic!("{}", mistakes.iter().map(Mistake::to_string).collect::<Vec<_>>().join("\n"))
     })
-});
+}
 
 /// The code of the user's own kernel: that of the first variant, on buffers and without exact counts.
 pub(crate) static OWN_CODE: LazyLock<&Code> = LazyLock::new(|| {
@@ -40,7 +49,7 @@ pub(crate) static OWN_CODE: LazyLock<&Code> = LazyLock::new(|| {
             }
         }
     }
-    code(Box::leak(Box::new(own)), FOLDER, &DESCRIPTION.parameters)
+    code(Box::leak(Box::new(own)), FOLDER, &DESCRIPTION)
 });
 
 /// Returns the code of a variant for CPUs and that for all other devices; the same one twice if they do not differ. The files are
@@ -48,14 +57,14 @@ pub(crate) static OWN_CODE: LazyLock<&Code> = LazyLock::new(|| {
 pub(crate) fn codes(
     [cpu, other]: &'static [filter::Code; 2],
     folder: &str,
-    parameters: &'static [Parameter],
+    description: &'static Description,
 ) -> [&'static Code; 2] {
-    let for_cpu = code(cpu, folder, parameters);
-    [for_cpu, if cpu == other { for_cpu } else { code(other, folder, parameters) }]
+    let for_cpu = code(cpu, folder, description);
+    [for_cpu, if cpu == other { for_cpu } else { code(other, folder, description) }]
 }
 
 /// Returns a code of a description. It is never freed, since configurations refer to it.
-fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Parameter]) -> &'static Code {
+fn code(described: &'static filter::Code, folder: &str, description: &'static Description) -> &'static Code {
     let is_opened = folder != FOLDER;
     let arguments = |pass: &'static filter::Pass| pass.arguments.iter();
     let storage_of = |wanted: bool| {
@@ -97,16 +106,20 @@ fn code(described: &'static filter::Code, folder: &str, parameters: &'static [Pa
         file: files.first().copied().unwrap_or_default(),
         files: files.leak(),
         description: is_opened.then(|| &*format!("{folder}{}", filter::folder::FILE).leak()),
+        formats: [description.input, description.output],
         storage,
         output,
         passes,
         params: params.collect::<Vec<_>>().leak(),
         large_defaults: large.collect::<Vec<_>>().leak(),
-        formulas: Box::leak(Box::new(Described { code: described, parameters })),
+        formulas: Box::leak(Box::new(Described { code: described, parameters: &description.parameters })),
         to_image: described.image_output_define.as_deref(),
         has_defines: !described.defines.is_empty(),
-        is_tuned: is_opened || described.tuning.iter().all(|tuning| !tuning.values.is_empty()),
-        peak: 0,
+        is_tuned: is_opened
+            || !described.tuning.is_empty()
+                && described.tuning.iter().all(|tuning| !tuning.values.is_empty()),
+        // The box filter has peaks for pictures and for planes, a folder has that for its input.
+        peak: usize::from(description.input != Format::Rgba8 && !is_opened),
     }))
 }
 
@@ -132,7 +145,8 @@ impl Described {
                 "rows" => Some(e.rows),
                 "units" => Some(e.units),
                 other => {
-                    return self.setting(other, e).map(|value| value as i64).or_else(|| tuned(config, other));
+                    let setting = self.setting(other, e).map(|value| value as i64);
+                    return setting.or_else(|| tuned(config, other)).or_else(|| of_planes(e, other));
                 }
             };
             value.map(i64::from)
@@ -152,6 +166,38 @@ fn tuned(config: &Config, name: &str) -> Option<i64> {
     config.value(name).map(i64::from)
 }
 
+/// Returns a property of the planes of a picture; `None` for other names, and if there are none.
+fn of_planes(e: &Extent, name: &str) -> Option<i64> {
+    let layout = e.layout?;
+    let output = e.output.unwrap_or(layout);
+    let value = match name {
+        "planes" => layout.count() as u32,
+        "bits" => layout.depth,
+        "shift" => layout.shift,
+        "sample_bytes" => 1 + u32::from(layout.wide),
+        "half_columns" => u32::from(layout.subsampled_of(1).0),
+        "half_rows" => u32::from(layout.subsampled_of(1).1),
+        "output_level" => 1 << (output.fraction - layout.fraction),
+        _ => {
+            let is_output = name.starts_with("output");
+            let (plane, of) =
+                name.strip_prefix(if is_output { "output" } else { "plane" })?.split_once('_')?;
+            let (plane, of_layout) = (plane.parse().ok()?, if is_output { output } else { layout });
+            let component = of_layout.components.get(plane).filter(|_| plane < layout.count());
+            match (component, of) {
+                (None, _) => 0,
+                (_, "width") => layout.size_of(plane).0,
+                (_, "height") => layout.size_of(plane).1,
+                (Some(component), "offset") => component.offset,
+                (Some(component), "stride") => component.stride,
+                (Some(component), "step") => component.step,
+                _ => return None,
+            }
+        }
+    };
+    Some(value.into())
+}
+
 impl Formulas for Described {
     fn launch(&self, config: &Config, pass: usize, e: &Extent) -> Result<(Launch, Vec<kernel::Argument>)> {
         let pass = &self.code.passes[pass];
@@ -167,7 +213,7 @@ impl Formulas for Described {
                         let number = self.setting(name, e).unwrap_or_default();
                         Some(Value::Float(number as f32).into())
                     }
-                    Passed::Whole(..) | Passed::Quotient(_) => {
+                    Passed::Whole(..) | Passed::Vector(_) | Passed::Quotient(_) => {
                         values.number(argument)?.map(|n| value(n).into())
                     }
                 });
@@ -263,6 +309,8 @@ fn value(number: Number) -> Value {
         Number::Long(value) => Value::Long(value),
         Number::Ulong(value) => Value::Ulong(value),
         Number::Float(value) => Value::Float(value),
+        Number::Int2(values) => Value::Int2(values),
+        Number::Int4(values) => Value::Int4(values),
     }
 }
 
@@ -274,7 +322,7 @@ mod tests {
 
     /// The codes of a variant of the box filter.
     fn codes_of(variant: &'static filter::Variant) -> [&'static Code; 2] {
-        codes(&variant.codes, FOLDER, &DESCRIPTION.parameters)
+        codes(&variant.codes, FOLDER, &DESCRIPTION)
     }
 
     #[test]

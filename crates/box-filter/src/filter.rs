@@ -26,14 +26,11 @@ impl Group {
 pub enum Work {
     /// No implementation: the frame passes through.
     Nothing,
-    /// Kernels on RGBA pictures: the code for CPU devices, and the code for all others.
+    /// Kernels: the code for CPU devices, and the code for all others.
     Kernels([&'static Code; 2]),
     /// The kernels of the variant that is the fastest by tuning results; without such results, those of the variant with this
     /// name.
     Fastest(&'static str),
-    /// Kernels on the planes of a picture, before the conversion to RGBA: the code for CPU devices, and the code for all
-    /// others.
-    Planes([&'static Code; 2]),
     /// OpenGL shaders.
     Shaders,
     /// Rust code, on threads of this process.

@@ -39,7 +39,7 @@ pub use config::{Code, Config, Extent};
 pub use filter::{Group, Variant, Work};
 pub use opencl::BuiltVariant;
 pub use plan::Plan;
-pub use registry::{Filter, Pixels, opened_variants};
+pub use registry::{Filter, OutputElements, opened_variants};
 pub use run::{Bands, filter_once};
 pub use scratch::Scratch;
 pub use table::OWN_FILE;

@@ -1,6 +1,6 @@
 //! The machine code to which the driver compiles a variant.
 
-use crate::planar::launch::options;
+use crate::opencl::options;
 use crate::tuned::{self, SizeClass};
 use crate::{Config, VariantId};
 use base::device::MachineCode;
@@ -29,13 +29,6 @@ pub fn disassemble(cl: &ClContext, id: VariantId, pictures: &PictureInfo) -> Res
     let device = &cl.device.info;
     let (width, height) = pictures.size;
     let size = SizeClass::of(width, height);
-    if let Some(planes) = id.code(device.kind).filter(|_| id.reads_planes()) {
-        let file = planes.file;
-        let mut code = disassemble_file(cl, file, &options(pictures.wide))?;
-        let bytes = if pictures.wide { "two bytes" } else { "one byte" };
-        code.name = format!("{file}, for samples of {bytes}: {}", code.name);
-        return Ok(code);
-    }
     let class = tuned::radius_class(pictures.radius);
     let is_match = |choice: &tuned::TunedVariant| (choice.size, choice.radius_class) == (size, class);
     let tuned = tuned::results_for(id, device, cl.sources()).into_iter().find(is_match);
@@ -43,26 +36,33 @@ pub fn disassemble(cl: &ClContext, id: VariantId, pictures: &PictureInfo) -> Res
         let (variant, mut code) = match tuned {
             Some(choice) => {
                 let config = choice.config.fit_to_device(device);
-                (choice.variant, disassemble_file(cl, config.code().file, &config.options())?)
+                (choice.variant, disassemble_config(cl, &config, pictures)?)
             }
             None => (untuned, disassemble(cl, untuned, pictures)?),
         };
         code.name = format!("auto is {variant} here: {}", code.name);
         return Ok(code);
     }
-    let code = id.kernels(device.kind).ok_or_else(|| {
+    let code = id.code(device.kind).ok_or_else(|| {
         let why = format!("'{id}' is made of no kernels.");
         Error::new("The machine code cannot be shown.", why, "Choose one of the ladder's other variants.")
     })?;
     let default = || Config::for_class(code, device, size.as_str());
     let config = tuned.map_or_else(default, |choice| choice.config);
-    disassemble_file(cl, code.file, &config.options())
+    disassemble_config(cl, &config, pictures)
 }
 
-/// Returns the machine code of a kernel file that is compiled with these options.
-fn disassemble_file(cl: &ClContext, file: &str, options: &str) -> Result<MachineCode> {
+/// Returns the machine code of the first kernel file of a configuration; of kernels on planes that for samples of the pictures' bytes.
+fn disassemble_config(cl: &ClContext, config: &Config, pictures: &PictureInfo) -> Result<MachineCode> {
+    let (file, all) = (config.code().file, options(config, None));
+    let options = all.get(usize::from(pictures.wide)).or(all.first()).map_or("", String::as_str);
     let (binary, log) = program::binary_and_log(cl, file, options)?;
-    machine_code::from_binary(&binary, &log)
+    let mut code = machine_code::from_binary(&binary, &log)?;
+    if all.len() > 1 {
+        let bytes = if pictures.wide { "two bytes" } else { "one byte" };
+        code.name = format!("{file}, for samples of {bytes}: {}", code.name);
+    }
+    Ok(code)
 }
 
 #[cfg(test)]

@@ -3,21 +3,27 @@
 use super::arguments::{memory_types, places, wrong_type};
 use super::config::{Argument, Code, Config, Extent};
 use super::guarded::GuardedInput;
-use super::plan::{BoundKernel, Plan, Program};
+use super::plan::{BoundKernel, Compiled, Plan, Program};
 use super::tuned::{self, SizeClass};
-use super::{Scratch, VariantId, planar};
+use super::{Scratch, VariantId};
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::verify;
+use filter::Format;
 use opencl::cl::{ClContext, failed};
 use opencl::kernel::{Kernel, unique_number};
 use opencl::memory::{Picture, Storage};
 use opencl::program::{self, CompiledProgram};
 use video::color::Layout;
 
-/// Returns the compiler option for a macro.
-fn define(name: &str) -> String {
-    format!(" -D {name}=1")
+/// Returns the compiler's options for a configuration, and for a macro with which the output is an image: for planes twice, for samples
+/// of one byte and of two bytes.
+pub(crate) fn options(config: &Config, to_image: Option<&str>) -> Vec<String> {
+    let options = config.options() + &to_image.map(|name| format!(" -D {name}=1")).unwrap_or_default();
+    match config.code().formats[0] {
+        Format::Rgba8 => vec![options],
+        _ => [1, 2].map(|bytes| format!("{options} -D SAMPLE_BYTES={bytes}")).into(),
+    }
 }
 
 /// Compiles each kernel file of a code.
@@ -65,17 +71,20 @@ impl BuiltVariant {
     }
 
     /// Compiles the programs of [`BuiltVariant::build_for`] without running them, for [`ClContext::with_compiled`]. Returns an
-    /// empty list for `auto`, and for variants without kernels on RGBA pictures.
+    /// empty list for `auto`, and for variants without kernels.
     pub fn precompile(cl: &ClContext, id: VariantId, to_texture: bool) -> Vec<CompiledProgram> {
         let device = &cl.device.info;
-        let Some(code) = id.kernels(device.kind).filter(|_| !id.is_auto()) else { return Vec::new() };
+        let Some(code) = id.code(device.kind).filter(|_| !id.is_auto()) else { return Vec::new() };
         if code.has_defines {
             return Vec::new();
         }
         let to_image = code.to_image.filter(|_| to_texture && code.output != Storage::Image);
         let config = Config::new(code, device.kind).fit_to_device(device);
-        let options = config.options() + &to_image.map(define).unwrap_or_default();
-        code.files.iter().filter_map(|file| program::precompile(cl, file, &options)).collect()
+        let all = options(&config, to_image);
+        let one = |options: &String| {
+            code.files.iter().filter_map(|file| program::precompile(cl, file, options)).collect::<Vec<_>>()
+        };
+        all.iter().flat_map(one).collect()
     }
 
     /// Compiles a variant as [`BuiltVariant::build`] does, with the code and the default parameters for devices of `kind`.
@@ -165,44 +174,35 @@ impl BuiltVariant {
         let (code, device) = (config.code(), &cl.device.info);
         id.supports(device, 70, 3)?;
         if !config.is_allowed(device) {
-            let what = if id.reads_planes() { "so much local memory".to_owned() } else { config.to_string() };
-            let why = format!("The device does not allow {what}.");
+            let what = Some(config.to_string()).filter(|values| !values.is_empty());
+            let why =
+                format!("The device does not allow {}.", what.as_deref().unwrap_or("so much local memory"));
             return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
         }
-        let mut options = config.options();
+        let mut to_image = None;
         if output != code.output {
-            let Some(to_image) = code.to_image.filter(|_| output == Storage::Image && device.image_support)
-            else {
+            to_image = code.to_image.filter(|_| output == Storage::Image && device.image_support);
+            if to_image.is_none() {
                 let why = format!("Its output cannot be an {output:?} there.").to_lowercase();
                 return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
-            };
-            options += &define(to_image);
+            }
         }
         let is_modified = code.files.iter().any(|file| cl.sources().is_changed(file));
-        let program = |is_wide| {
-            let options = if id.reads_planes() { planar::launch::options(is_wide) } else { options.clone() };
-            let programs = if code.has_defines { Vec::new() } else { compile(cl, code, &options)? };
-            Ok(Program {
-                id,
-                cl: cl.clone(),
-                programs,
-                options,
-                config: config.clone(),
-                output,
-                is_wide,
-                is_modified,
-            })
+        let compiled = |options: String| {
+            let files = if code.has_defines { Vec::new() } else { compile(cl, code, &options)? };
+            Ok(Compiled { options, files })
         };
-        let widths = if id.reads_planes() { &[false, true][..] } else { &[false] };
-        let programs = widths.iter().map(|is_wide| program(*is_wide)).collect::<Result<_>>()?;
+        let compiled = options(config, to_image).into_iter().map(compiled).collect::<Result<Vec<_>>>()?;
+        let widths = [false, true].into_iter().take(compiled.len());
+        let (cl_of_program, config) = (cl.clone(), config.clone());
+        let program = Program { id, cl: cl_of_program, compiled, config, output, is_modified };
         let (choices, input, number) = (Vec::new(), code.storage, unique_number());
-        let built = Self { id, programs, choices, input, output, number, version: None };
+        let built = Self { id, programs: vec![program], choices, input, output, number, version: None };
         let queue = cl.extra_queue()?;
         for is_wide in widths {
-            let whole = match id.reads_planes() {
-                true => Extent::planes(Layout::planar_420(18, 4, *is_wide), 1),
-                false => id.extent((70, 3), id.trial_settings()),
-            };
+            let layout = id.reads_planes().then(|| Layout::planar_420(18, 4, is_wide));
+            let size = layout.map_or((70, 3), |layout| (layout.width, layout.height));
+            let whole = id.extent_of(layout, size, id.trial_settings());
             let [bytes, filtered_bytes] = whole.bytes();
             // Modified kernels may write beyond their memory, which canaries protect.
             let guard = if is_modified { verify::guard_bytes(filtered_bytes) } else { 0 };
@@ -260,13 +260,14 @@ impl BuiltVariant {
         let id = self.id;
         let what = format!("'{id}' could not be prepared.");
         let failed_with = |why: String| Err(Error::new(what.clone(), why, ""));
-        let (Some(src), Some(last)) = (sources.first(), sources.last()) else {
+        let Some(last) = sources.last() else {
             return failed_with("It has no picture.".to_owned());
         };
         let is_small =
             |picture: &Picture, bytes| matches!(picture, Picture::Buffer(buffer) if buffer.len() < bytes);
-        let is_too_small =
-            |layout: Layout| is_small(src, layout.bytes()) || is_small(dst, layout.filtered().bytes());
+        let [from, to] = whole.bytes();
+        let from = whole.layout.map_or(from / whole.frames as usize, |layout| layout.bytes());
+        let is_source_small = |source: &&Picture| is_small(source, from);
         let [input, output] = self.storages(whole.tuned_for);
         let is_input = |source: &&Picture| source.storage() == input;
         let is_stored_so = sources.iter().all(is_input) && dst.storage() == output;
@@ -276,8 +277,8 @@ impl BuiltVariant {
         if whole.width == 0 || whole.height == 0 {
             return failed_with("The picture has no pixels.".to_owned());
         }
-        if whole.layout.is_some_and(is_too_small) {
-            return failed_with("A block on the device is smaller than its planes.".to_owned());
+        if sources.iter().any(is_source_small) || is_small(dst, to) {
+            return failed_with("The memory on the device is smaller than its pictures.".to_owned());
         }
         let parameters = &id.filter().description.parameters;
         if !whole.settings.suit(parameters) {
@@ -285,23 +286,27 @@ impl BuiltVariant {
             return failed_with(format!("A parameter is outside of its range: {wrong}."));
         }
         let device = scratch.cl.device.info.clone();
-        let is_wide = |program: &&Program| whole.layout.is_some_and(|layout| layout.wide == program.is_wide);
-        let program = match whole.layout {
-            Some(_) => self.programs.iter().find(is_wide),
-            None => self.program(whole.tuned_for, whole.radius()),
+        let Some(program) = self.program(whole.tuned_for, whole.radius()) else {
+            return failed_with("It is not built.".to_owned());
         };
-        let Some(program) = program else { return failed_with("It is not built.".to_owned()) };
         program.id.supports(&device, whole.width, whole.height)?;
         let whole = Extent { units: device.units, ..whole };
         let code = program.config.code();
-        let mut program = program.clone();
-        if code.has_defines {
-            let options = format!("{}{}", program.options, code.formulas.defines(&program.config, &whole)?);
-            program.programs = compile(&program.cl, code, &options)?;
-        }
+        let is_wide = whole.layout.is_some_and(|layout| layout.wide);
+        let Some(Compiled { options, files }) = program.compiled.get(usize::from(is_wide)) else {
+            return failed_with("It is not built.".to_owned());
+        };
+        let defined = match code.has_defines {
+            true => {
+                let options = format!("{options}{}", code.formulas.defines(&program.config, &whole)?);
+                Some(compile(&program.cl, code, &options)?)
+            }
+            false => None,
+        };
+        let files = defined.as_ref().unwrap_or(files);
         let mut kernels = Vec::with_capacity(code.passes.len());
         for pass in code.passes {
-            let built = program.programs.iter().find(|(file, _)| *file == pass.file);
+            let built = files.iter().find(|(file, _)| *file == pass.file);
             let Some((_, built)) = built else { return failed_with("It is not built.".to_owned()) };
             let kernel = Kernel::from_file(built, &device, pass.file, pass.kernel, &what)?;
             let places = places(&program.cl, &kernel, pass)?;
@@ -328,6 +333,6 @@ impl BuiltVariant {
             kernels.push(BoundKernel { kernel, places, numbers });
         }
         let shape = Plan::shape(&program.config, &whole);
-        Ok(Plan { id, program, kernels, whole, shape })
+        Ok(Plan { id, program: program.clone(), kernels, whole, shape })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::MAX_RADIUS;
 use super::config::Extent;
+use super::planar::suite;
 use base::memory::rgba_bytes;
 use base::random::Xorshift;
 
@@ -69,12 +70,16 @@ impl Pattern {
     /// Returns the input for a filter: its picture and those of the frames before. Noise is another one in each frame, so that
     /// their order matters; all other patterns are repeated, for the largest sums.
     pub fn input(self, whole: &Extent) -> Vec<u8> {
-        match self {
-            Pattern::Noise => noise(whole.bytes()[0]),
-            _ => {
-                let radius = whole.radius().min(MAX_RADIUS);
-                self.picture((whole.width, whole.height), radius).repeat(whole.frames as usize)
+        let radius = whole.radius().min(MAX_RADIUS);
+        let frames = whole.frames as usize;
+        match (self, &whole.layout) {
+            (Pattern::Noise, layout) => {
+                let mut noise = noise(whole.bytes()[0]);
+                layout.iter().for_each(|layout| suite::clear_unused_bits(layout, &mut noise));
+                noise
             }
+            (_, Some(layout)) => suite::block(self, layout, radius).repeat(frames),
+            (_, None) => self.picture((whole.width, whole.height), radius).repeat(frames),
         }
     }
 }

@@ -20,17 +20,22 @@ pub(super) struct Program {
     pub id: VariantId,
     /// The context with the sources from which the kernels are compiled.
     pub cl: ClContext,
-    /// The program of each kernel file of the code.
-    pub programs: Vec<(&'static str, opencl::cl::Program)>,
-    /// The options of the compiler, without macros that depend on the extent.
-    pub options: String,
+    /// The compiled kernel files, for planes twice: for samples of one byte, and of two bytes.
+    pub compiled: Vec<Compiled>,
     pub config: Config,
     /// The kind of memory of the output.
     pub output: Storage,
-    /// True if samples have two bytes; false for RGBA pictures.
-    pub is_wide: bool,
     /// True if the kernels are modified, so that their numbers of reads, writes and operations are unknown.
     pub is_modified: bool,
+}
+
+/// The kernel files of a code, compiled with the same options.
+#[derive(Debug, Clone)]
+pub(super) struct Compiled {
+    /// The options of the compiler, without macros that depend on the extent.
+    pub options: String,
+    /// The program of each file; none if the macros depend on the extent.
+    pub files: Vec<(&'static str, opencl::cl::Program)>,
 }
 
 /// A kernel whose memory arguments are set.
@@ -190,11 +195,6 @@ impl Plan {
     pub(super) fn check_arguments(&self, device: &DeviceInfo, output: Storage) -> Result<()> {
         let memory = memory_types;
         let code = self.code();
-        // Some drivers report the name of the typedef in the kernel file.
-        let samples: Option<&[&str]> = self.whole.layout.map(|layout| match layout.wide {
-            true => &["ushort*", "sample_t*"][..],
-            false => &["uchar*", "sample_t*"],
-        });
         for (index, (bound, pass)) in self.kernels.iter().zip(code.passes).enumerate() {
             let numbers = code.formulas.launch(self.config(), index, &self.whole)?.1;
             let local = |number: &kernel::Argument| {
@@ -215,8 +215,7 @@ impl Plan {
             let mut types: Vec<&[&str]> = vec![&[]; pass.arguments.len()];
             for (at, (argument, place)) in pass.arguments.iter().zip(&bound.places).enumerate() {
                 let wanted = match argument {
-                    Argument::Source(_) => samples.unwrap_or(memory(code.storage)),
-                    Argument::Destination if samples.is_some() => &["ushort*"],
+                    Argument::Source(_) => memory(code.storage),
                     Argument::Destination => memory(output),
                     Argument::Scratch(scratch) => {
                         memory(code.formulas.scratch(self.config(), *scratch, &self.whole)?.storage())

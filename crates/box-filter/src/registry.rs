@@ -11,11 +11,12 @@ use super::VariantId;
 use super::config::{Code, Extent};
 use super::described::{DESCRIPTION, codes};
 use super::filter::{Group, Variant, Work};
+use super::planar::Samples;
 use super::table::VARIANTS;
 use base::device::DeviceKind;
 use base::error::{Error, Result};
 use base::verify::Elements;
-use filter::{Accuracy, Description, Format, Mistake, Parameter, Reference, Settings, folder};
+use filter::{Accuracy, Description, Mistake, Parameter, Reference, Settings, folder};
 use opencl::memory::Rgba;
 use opencl::sources::Sources;
 
@@ -50,8 +51,7 @@ static SELECTED: RwLock<Option<&'static Filter>> = RwLock::new(None);
 static OPENED: RwLock<Vec<&'static Filter>> = RwLock::new(Vec::new());
 
 impl Filter {
-    /// Returns the filters whose folders are among the sources, each with its name, or the mistakes in its description, or the
-    /// reason why clreel cannot run such a filter.
+    /// Returns the filters whose folders are among the sources, each with its name, or the mistakes in its description.
     pub fn of(sources: &Sources) -> Vec<(String, Result<&'static Self>)> {
         let described = sources.texts().filter_map(|(name, text)| {
             let folder = name.strip_suffix(folder::FILE)?.strip_suffix('/')?;
@@ -69,7 +69,7 @@ impl Filter {
                 sources.text(&path).map_err(|error| error.why)
             };
             folder::check_kernels(filter.description, text_of).map_err(|mistakes| joined(&mistakes))?;
-            require_runnable(filter.description).map(|()| filter)
+            Ok(filter)
         };
         described.map(|(folder, text)| (folder.to_owned(), read(folder, text))).collect()
     }
@@ -93,9 +93,7 @@ impl Filter {
             Some(Reference::Variant(index)) if description.variants.len() > 1 => Some(index),
             _ => None,
         };
-        let of = |variant: &'static filter::Variant| {
-            codes(&variant.codes, &format!("{name}/"), &description.parameters)
-        };
+        let of = |variant: &'static filter::Variant| codes(&variant.codes, &format!("{name}/"), description);
         let all_codes: Vec<[&'static Code; 2]> = description.variants.iter().map(of).collect();
         let variants = description.variants.iter().enumerate().map(|(index, variant)| Variant {
             name: leaked(format!("{name}/{}", variant.id)),
@@ -297,14 +295,13 @@ impl VariantId {
         self.filter().description.frames as usize
     }
 
-    /// Returns the extent of a whole picture of RGBA pixels that the variant filters, for a device with one compute unit.
-    pub fn extent(self, size: (u32, u32), settings: impl Into<Settings>) -> Extent {
-        Extent { frames: self.frames() as u32, ..Extent::rgba(size, settings) }
-    }
-
-    /// Returns the elements of an output of this width, with the accuracy of the filter.
-    pub fn elements(self, width: u32) -> Pixels {
-        Pixels { rgba: Rgba { width: width as usize }, bound: self.filter().bound() }
+    /// Returns the samples of an output, with the accuracy of the filter.
+    pub fn elements(self, whole: &Extent) -> OutputElements {
+        let samples: Box<dyn Elements> = match whole.output {
+            Some(layout) => Box::new(Samples(layout)),
+            None => Box::new(Rgba { width: whole.width as usize }),
+        };
+        OutputElements { samples, bound: self.filter().bound() }
     }
 
     /// Returns the values of the filter's parameters for a sentence, as in "r=7".
@@ -343,32 +340,39 @@ impl VariantId {
     }
 }
 
-/// The bytes of RGBA pixels, which may differ by so much.
-#[derive(Debug, Clone, Copy)]
-pub struct Pixels {
-    rgba: Rgba,
+/// The samples of an output, which may differ by so much.
+#[derive(Debug)]
+pub struct OutputElements {
+    samples: Box<dyn Elements>,
     bound: u8,
 }
 
-impl Elements for Pixels {
+impl Elements for OutputElements {
     fn name(&self) -> &'static str {
-        self.rgba.name()
+        self.samples.name()
     }
 
     fn bytes(&self) -> usize {
-        self.rgba.bytes()
+        self.samples.bytes()
     }
 
     fn value(&self, bytes: &[u8]) -> f64 {
-        self.rgba.value(bytes)
+        self.samples.value(bytes)
     }
 
     fn position(&self, number: usize) -> String {
-        self.rgba.position(number)
+        self.samples.position(number)
     }
 
-    fn error(&self, _: usize, got: f64, want: f64) -> Option<f64> {
-        (self.bound > 0).then(|| (got - want).abs())
+    fn error(&self, number: usize, got: f64, want: f64) -> Option<f64> {
+        // Bytes between the rows of planes may have any value.
+        let is_any = self.samples.is_close(number, got, want);
+        (self.bound > 0).then(|| if is_any { 0.0 } else { (got - want).abs() })
+    }
+
+    fn is_close(&self, number: usize, got: f64, want: f64) -> bool {
+        self.samples.is_close(number, got, want)
+            || self.error(number, got, want).is_some_and(|error| error <= self.bound.into())
     }
 
     fn bound(&self) -> Option<f64> {
@@ -416,16 +420,6 @@ fn joined(mistakes: &[Mistake]) -> Error {
         error.why = format!("{} Also: {}", error.why, more.join(" "));
     }
     error
-}
-
-/// Returns an error if the description has something that clreel cannot run yet.
-fn require_runnable(description: &Description) -> Result<()> {
-    if description.input == Format::Planes || description.output == Format::Planes {
-        let why = "Filters of planes are described, but clreel runs only those of RGBA pictures so far.";
-        let what = format!("'{}' cannot run.", description.name);
-        return Err(Error::new(what, why, "Remove `input` and `output`."));
-    }
-    Ok(())
 }
 
 /// A filter that another process sends to this one, which then knows it. In a message it must come before variants.

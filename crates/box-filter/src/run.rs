@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::config::Extent;
 use super::guarded::{GuardedInput, GuardedPicture};
-use super::planar::Samples;
 use super::{BuiltVariant, Plan, Scratch};
 use base::error::{Error, Result};
 use base::memory::zeroed;
-use base::verify::{self, Elements, MismatchReport};
+use base::verify::{self, MismatchReport};
 use opencl::cl::{ClContext, failed};
 use opencl::parts::require_sub_buffers;
 use opencl::watch;
@@ -158,14 +157,11 @@ impl Checker {
     ) -> Result<Option<MismatchReport>> {
         let whole = &self.plan.whole;
         expect_len(want, whole.bytes()[1], whole)?;
-        let elements: &dyn Elements = match whole.layout {
-            Some(layout) => &Samples(layout.filtered()),
-            None => &self.plan.id.elements(whole.width),
-        };
+        let elements = self.plan.id.elements(whole);
         let queue = &self.scratch.cl.queue;
         let CheckBuffers { source: before, output: first, after: [source, output] } = buffers;
         let mut overwritten = 0;
-        let report = verify::check_from(want, elements, first, |poison| {
+        let report = verify::check_from(want, &elements, first, |poison| {
             let mut after = std::mem::take(output);
             if after.len() != poison.len() {
                 after = zeroed(poison.len())?;

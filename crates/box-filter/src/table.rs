@@ -1,13 +1,9 @@
-//! The table of the variants of the box filter: those that are [described](DESCRIPTION), and those without kernels on RGBA
-//! pictures.
+//! The table of the variants of the box filter: those that are [described](DESCRIPTION), and those without kernels.
 
 use std::sync::LazyLock;
 
-use super::config::{Argument, Code, Pass};
-use super::described::{DESCRIPTION, FOLDER, OWN_CODE, codes};
+use super::described::{DESCRIPTION, FOLDER, OWN_CODE, PLANES_DESCRIPTION, codes};
 use super::filter::{Group, Variant, Work};
-use super::planar::launch::{CPU_ARGUMENTS, GPU_ARGUMENTS, Planes};
-use opencl::memory::Storage;
 
 /// The file with the user's own kernel, in the folder of kernels.
 pub const OWN_FILE: &str = "box_filter/own.cl";
@@ -31,7 +27,7 @@ pub(crate) static VARIANTS: LazyLock<Vec<Variant>> = LazyLock::new(|| {
             group: if variant.is_step { Group::Steps } else { Group::Beyond },
             title: &variant.title,
             idea: &variant.idea,
-            work: Work::Kernels(codes(&variant.codes, FOLDER, &DESCRIPTION.parameters)),
+            work: Work::Kernels(codes(&variant.codes, FOLDER, &DESCRIPTION)),
         })
     };
     let auto = Variant {
@@ -42,7 +38,15 @@ pub(crate) static VARIANTS: LazyLock<Vec<Variant>> = LazyLock::new(|| {
         idea: "The fastest for this device, size and radius, as `clreel tune` measured it; fused before that.",
         work: Work::Fastest(&DESCRIPTION.variants[DESCRIPTION.auto].id),
     };
-    described(true).chain([GLSL, NATIVE]).chain(described(false)).chain([PLANAR, auto]).collect()
+    let on_planes = PLANES_DESCRIPTION.variants.iter().map(|variant| Variant {
+        name: &variant.id,
+        key: 'y',
+        group: Group::Others,
+        title: &variant.title,
+        idea: &variant.idea,
+        work: Work::Kernels(codes(&variant.codes, FOLDER, &PLANES_DESCRIPTION)),
+    });
+    described(true).chain([GLSL, NATIVE]).chain(described(false)).chain(on_planes).chain([auto]).collect()
 });
 
 /// The variant of OpenGL shaders.
@@ -65,16 +69,6 @@ const NATIVE: Variant = Variant {
     work: Work::Threads,
 };
 
-/// The variant of kernels on planes, whose arguments are vectors that a description cannot have.
-const PLANAR: Variant = Variant {
-    name: "planar",
-    key: 'y',
-    group: Group::Others,
-    title: "Planar",
-    idea: "Y, U and V at their own sizes before they become RGBA: 1.5 bytes a pixel for 4:2:0, not 4.",
-    work: Work::Planes([&PLANES, &PLANES_MARCH]),
-};
-
 /// The user's own kernel: a variant that exists only if the folder of kernels has its file.
 pub(crate) static OWN: LazyLock<Variant> = LazyLock::new(|| Variant {
     name: "own",
@@ -84,39 +78,3 @@ pub(crate) static OWN: LazyLock<Variant> = LazyLock::new(|| Variant {
     idea: "Your own kernel: box_filter/own.cl in the folder of kernels.",
     work: Work::Kernels([*OWN_CODE; 2]),
 });
-
-/// The code of the variant `planar` for CPUs.
-static PLANES: Code = planes(&["box_filter/08_planes.cl"], &CPU_PASS, &Planes::ON_CPU);
-static CPU_PASS: [Pass; 1] = [planes_pass("box_filter/08_planes.cl", &CPU_ARGUMENTS)];
-
-/// The code of the variant `planar` for devices other than CPUs.
-static PLANES_MARCH: Code = planes(&["box_filter/09_planes_march.cl"], &GPU_PASS, &Planes::ON_GPU);
-static GPU_PASS: [Pass; 1] = [planes_pass("box_filter/09_planes_march.cl", &GPU_ARGUMENTS)];
-
-/// Returns the pass of a kernel on planes.
-const fn planes_pass(file: &'static str, arguments: &'static [Argument]) -> Pass {
-    Pass { file, kernel: "box_planes", described: &[], arguments }
-}
-
-/// Returns the code of a kernel on planes.
-const fn planes(
-    files: &'static [&'static str; 1],
-    passes: &'static [Pass],
-    formulas: &'static Planes,
-) -> Code {
-    Code {
-        file: files[0],
-        files,
-        description: None,
-        storage: Storage::Buffer,
-        output: Storage::Buffer,
-        passes,
-        params: &[],
-        large_defaults: &[],
-        formulas,
-        to_image: None,
-        has_defines: false,
-        is_tuned: false,
-        peak: 1,
-    }
-}

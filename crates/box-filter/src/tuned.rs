@@ -19,7 +19,7 @@ pub fn variants(filter: &'static Filter) -> Vec<VariantId> {
 
 /// Returns true if a variant of the filter has values to try on this kind of device.
 pub fn has_values(filter: &'static Filter, kind: DeviceKind) -> bool {
-    let codes = variants(filter).into_iter().filter_map(|id| id.kernels(kind));
+    let codes = variants(filter).into_iter().filter_map(|id| id.code(kind));
     codes.flat_map(|code| code.params).any(|param| !param.values.is_empty())
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn results_for(id: VariantId, device: &DeviceInfo, sources: &Sources)
     let (Some(filter), mut choices) = (id.opened(), Vec::new()) else { return Vec::new() };
     for size in SizeClass::ALL {
         let class = folder_class(filter, size);
-        let code = id.kernels(device.kind);
+        let code = id.code(device.kind);
         let config = code.and_then(|code| cache.config_of(device, sources, &class, (id.name, code)));
         let Some(config) = config else { continue };
         let of_radii =
@@ -92,7 +92,7 @@ pub fn tuned_variants(
         for (radius_class, (last, _)) in RADIUS_RANGES.into_iter().enumerate() {
             let fastest = cache.fastest(device, sources, &class_of(filter, size, last), |name| {
                 let id = filter.with_kernels(name)?;
-                Some((id, id.kernels(device.kind)?))
+                Some((id, id.code(device.kind)?))
             });
             if let Some((variant, config)) = fastest {
                 choices.push(TunedVariant { size, radius_class, variant, config });
@@ -126,7 +126,7 @@ mod tests {
     use compute::cache::Entry;
 
     fn entry(id: VariantId, radius: u32, ms: f64) -> Entry {
-        let code = id.kernels(DeviceKind::Cpu).unwrap();
+        let code = id.code(DeviceKind::Cpu).unwrap();
         let class = cache_class(SizeClass::of(1280, 720), radius);
         let config = Config::new(code, DeviceKind::Cpu);
         let on = (&DeviceInfo::made_up(), &Sources::default());
@@ -179,7 +179,7 @@ mod tests {
             Sources::from_texts(files.into()).unwrap()
         };
         let (id, device) = (filter.variants().next().unwrap(), DeviceInfo::made_up());
-        let code = id.kernels(device.kind).unwrap();
+        let code = id.code(device.kind).unwrap();
         let class = |filter| folder_class(filter, SizeClass::Medium);
         let config = Config::new(code, device.kind);
         let entry = Entry::new((&device, &sources("")), &class(filter), (id.name, &config), 1.0).unwrap();

@@ -8,14 +8,16 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::config::Code;
+use super::config::{Code, Extent};
 use super::filter::{Group, Variant, Work};
 use super::registry::{Filter, opened_variants};
 use super::table::{OFF, OWN, VARIANTS};
 use base::device::{DeviceInfo, DeviceKind};
 use base::error::{Error, Result};
 use compute::BackEnd;
+use filter::{Format, Settings};
 use opencl::memory::Storage;
+use video::color::Layout;
 
 /// The identity of a variant: a reference to its declaration in the table. It dereferences to the declaration.
 #[derive(Clone, Copy)]
@@ -104,7 +106,7 @@ impl VariantId {
     pub fn back_end(self) -> BackEnd {
         match self.work {
             Work::Nothing => BackEnd::Nothing,
-            Work::Kernels(_) | Work::Fastest(_) | Work::Planes(_) => BackEnd::OpenCl,
+            Work::Kernels(_) | Work::Fastest(_) => BackEnd::OpenCl,
             Work::Shaders => BackEnd::Glsl,
             Work::Threads => BackEnd::Native,
         }
@@ -113,7 +115,7 @@ impl VariantId {
     /// Returns the code of the variant, for CPU devices and for all others; empty for `auto`, and for variants without kernels.
     pub fn codes(self) -> &'static [&'static Code] {
         match &self.0.work {
-            Work::Kernels(codes) | Work::Planes(codes) => codes,
+            Work::Kernels(codes) => codes,
             Work::Nothing | Work::Fastest(_) | Work::Shaders | Work::Threads => &[],
         }
     }
@@ -124,14 +126,45 @@ impl VariantId {
         self.untuned().unwrap_or(self).codes().get(usize::from(kind != DeviceKind::Cpu)).copied()
     }
 
-    /// Returns the [code](Self::code) on RGBA pictures; `None` for variants without kernels or on planes.
-    pub fn kernels(self, kind: DeviceKind) -> Option<&'static Code> {
-        self.code(kind).filter(|_| !self.reads_planes())
-    }
-
     /// Returns true if the variant filters planes, before the conversion to RGBA; all others filter RGBA pictures.
     pub fn reads_planes(self) -> bool {
-        matches!(self.work, Work::Planes(_))
+        self.formats()[0] != Format::Rgba8
+    }
+
+    /// Returns the formats of input and output.
+    fn formats(self) -> [Format; 2] {
+        self.code(DeviceKind::Cpu).map_or([Format::Rgba8; 2], |code| code.formats)
+    }
+
+    /// Returns the layout of the planes that the variant makes of planes with this layout; `None` if it makes RGBA pixels.
+    pub fn output_layout(self, layout: Layout) -> Option<Layout> {
+        match self.formats()[1] {
+            Format::Rgba8 => None,
+            Format::Planes => Some(layout),
+            Format::Planes12 => Some(layout.filtered()),
+        }
+    }
+
+    /// Returns the extent of a whole picture that the variant filters, for a device with one compute unit: of planes with this layout, or
+    /// without one of RGBA pixels of this size.
+    pub fn extent_of(
+        self,
+        layout: Option<Layout>,
+        size: (u32, u32),
+        settings: impl Into<Settings>,
+    ) -> Extent {
+        let output = layout.and_then(|layout| self.output_layout(layout));
+        Extent { layout, output, frames: self.frames() as u32, ..Extent::rgba(size, settings) }
+    }
+
+    /// Returns the extent of a whole picture of RGBA pixels that the variant filters, for a device with one compute unit.
+    pub fn extent(self, size: (u32, u32), settings: impl Into<Settings>) -> Extent {
+        self.extent_of(None, size, settings)
+    }
+
+    /// Returns the extent of a whole picture of planes with this layout that the variant filters, for a device with one compute unit.
+    pub fn planes_extent(self, layout: Layout, settings: impl Into<Settings>) -> Extent {
+        self.extent_of(Some(layout), (layout.width, layout.height), settings)
     }
 
     /// Returns the kernel files that the variant uses on a kind of device, and then those of the reference of a folder's filter;
@@ -149,7 +182,7 @@ impl VariantId {
     /// # Errors
     /// Returns an error if the device has no images, or its images or allocations are too small.
     pub fn supports(self, device: &DeviceInfo, width: u32, height: u32) -> Result<()> {
-        let Some(code) = self.kernels(device.kind) else { return Ok(()) };
+        let Some(code) = self.code(device.kind) else { return Ok(()) };
         let error = |why: String, hint: String| {
             Error::new(format!("'{self}' cannot run on '{}'.", device.name), why, hint)
         };
@@ -164,6 +197,9 @@ impl VariantId {
                 );
                 return Err(error(why, without_images()));
             }
+        }
+        if self.reads_planes() {
+            return Ok(());
         }
         let smaller = || "Use a smaller picture.".to_owned();
         // The row sums are the largest allocation: four channels of two bytes.
@@ -267,7 +303,7 @@ pub fn join_ids(ids: impl IntoIterator<Item = VariantId>, last: &str) -> String 
 /// Returns a hint that names the variants that need no images, for devices without suitable images.
 fn without_images() -> String {
     let on_buffers =
-        |id: &VariantId| id.kernels(DeviceKind::Gpu).is_some_and(|code| code.storage == Storage::Buffer);
+        |id: &VariantId| id.code(DeviceKind::Gpu).is_some_and(|code| code.storage == Storage::Buffer);
     let steps = join_ids(Group::Steps.variants().filter(on_buffers), "or");
     format!("Choose {steps}: they need no images.")
 }
@@ -288,8 +324,8 @@ mod tests {
     /// Returns true if variants that read this kind of memory can run on the device. Asserts that the result is the same for
     /// all of them.
     fn supported(storage: Storage, device: &DeviceInfo, width: u32, height: u32) -> bool {
-        let is_of_kind = |id: &VariantId| id.kernels(device.kind).is_some_and(|code| code.storage == storage);
-        let of_kind = VariantId::all().filter(is_of_kind);
+        let is_of_kind = |id: &VariantId| id.code(device.kind).is_some_and(|code| code.storage == storage);
+        let of_kind = VariantId::all().filter(|id| !id.reads_planes()).filter(is_of_kind);
         let answers: Vec<bool> = of_kind.map(|v| v.supports(device, width, height).is_ok()).collect();
         assert!(!answers.is_empty() && answers.windows(2).all(|w| w[0] == w[1]));
         answers[0]

@@ -103,7 +103,7 @@ fn check(cl: &ClContext, variant: &BuiltVariant, pattern: Pattern, (width, heigh
 
 /// Returns true for variants with kernels on RGBA pictures.
 fn has_kernels(id: &VariantId) -> bool {
-    id.kernels(DeviceKind::Cpu).is_some()
+    !id.reads_planes() && id.code(DeviceKind::Cpu).is_some()
 }
 
 fn parity(id: VariantId) {
@@ -185,7 +185,7 @@ fn fused_for_gpus_equals_the_reference() {
 #[test]
 fn fused_for_gpus_equals_the_reference_with_all_group_sizes() {
     let cl = context();
-    let code = named("fused").kernels(DeviceKind::Gpu).unwrap();
+    let code = named("fused").code(DeviceKind::Gpu).unwrap();
     let cases =
         [(1203, 37, 3), (1204, 37, 31), (2051, 9, 0), (517, 70, MAX_RADIUS), (520, 3, 16), (904, 21, 7)];
     let cases = cases.map(|(width, height, radius)| {
@@ -221,7 +221,7 @@ fn fused_for_gpus_equals_the_reference_with_all_group_sizes() {
 #[test]
 fn fused_for_gpus_into_an_image() {
     let cl = context();
-    let config = |id: VariantId| Config::new(id.kernels(DeviceKind::Gpu).unwrap(), DeviceKind::Gpu);
+    let config = |id: VariantId| Config::new(id.code(DeviceKind::Gpu).unwrap(), DeviceKind::Gpu);
     let into_image = |id| BuiltVariant::build_into(&cl, id, &config(id), Storage::Image);
     let variant = into_image(named("fused")).unwrap();
     assert_eq!((variant.input, variant.output), (Storage::Buffer, Storage::Image));
@@ -363,7 +363,7 @@ fn a_band_writes_only_its_own_rows() {
 /// Makes all checks of `bench` for a variant with every value of every parameter that tuning may choose.
 fn every_value(id: VariantId, kind: DeviceKind) {
     let cl = context();
-    let code = id.kernels(kind).unwrap();
+    let code = id.code(kind).unwrap();
     let default = Config::new(code, kind).fit_to_device(&cl.device.info);
     let mut ladder = BoxFilter::on_noise((320, 180));
     ladder.into_images = true;

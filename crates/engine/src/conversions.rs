@@ -165,9 +165,7 @@ impl Conversions {
     ) -> Result<Option<Event>> {
         let queue = &self.cl.queue;
         match (colors, &mut self.corrector) {
-            (Some(Colors::Convert(command) | Colors::ConvertFiltered(command)), _) => {
-                self.converter.enqueue(queue, kernels, command).map(Some)
-            }
+            (Some(Colors::Convert(command)), _) => self.converter.enqueue(queue, kernels, command).map(Some),
             (Some(Colors::Correct(command)), Some(corrector)) => {
                 corrector.enqueue(queue, kernels, command).map(Some)
             }
@@ -203,14 +201,14 @@ impl Pipeline {
         if !kernels.0.reads_planes()
             && let Some((variant, _)) =
                 self.variants.kernels().find(|(id, version)| version.is_none() && id.reads_planes())
-            && let Some((_, conversion)) = self.kernel_conversion(frame, (variant, None), to_texture)
+            && let Some((_, Some(conversion))) = self.kernel_conversion(frame, (variant, None), to_texture)
             && self.conversions.converter.is_ready(&conversion)
             && !self.conversions.known.trust.contains_key(&conversion)
         {
             self.conversions.known.request(conversion);
         }
         let (layout, conversion) = self.kernel_conversion(frame, kernels, to_texture)?;
-        self.conversions.can_convert(conversion).then_some(layout)
+        conversion.is_none_or(|conversion| self.conversions.can_convert(conversion)).then_some(layout)
     }
 
     /// Returns true if the planes of such a frame are to be converted on the device once a program for them is available, which is
@@ -219,11 +217,12 @@ impl Pipeline {
         let is_lacking = self.conversion(frame, kernels, to_texture).is_none();
         let wanted = self.kernel_conversion(frame, kernels, to_texture).filter(|_| is_lacking);
         let trust = &self.conversions.known.trust;
-        wanted.is_some_and(|(_, conversion)| trust.get(&conversion) != Some(&Trust::Refused))
+        let conversion = wanted.and_then(|(_, conversion)| conversion);
+        conversion.is_some_and(|conversion| trust.get(&conversion) != Some(&Trust::Refused))
     }
 
     /// Returns the layout in which the device reads the planes of such a frame, and the conversion that it should make. If the
-    /// variant filters planes, that is a conversion of the filtered planes. Returns `None` if the host converts: on CPU
+    /// variant filters planes, that is a conversion of the filtered planes, or none if it makes RGBA pixels. Returns `None` if the host converts: on CPU
     /// devices, unless the variant filters planes; for formats that no kernel reads; and for pictures that are too large for
     /// the device.
     fn kernel_conversion(
@@ -231,7 +230,7 @@ impl Pipeline {
         frame: &Video,
         kernels: KernelsId,
         to_texture: bool,
-    ) -> Option<(Layout, Conversion)> {
+    ) -> Option<(Layout, Option<Conversion>)> {
         let built = self.variants.get(kernels);
         let planar = built.is_some_and(|built| built.id().reads_planes());
         if self.cl.is_cpu() && !planar {
@@ -246,8 +245,8 @@ impl Pipeline {
         // A picture that is too large for the device is shown without a filter.
         let bytes = layout.bytes().max(layout.rgba_bytes()) as u64;
         let fits = self.cl.device.info.has_room(bytes, bytes);
-        let converted = if kernels.0.reads_planes() { layout.filtered() } else { layout };
-        (planar || fits).then_some((layout, Conversion { layout: converted, storage }))
+        let converted = if kernels.0.reads_planes() { kernels.0.output_layout(layout) } else { Some(layout) };
+        (planar || fits).then_some((layout, converted.map(|layout| Conversion { layout, storage })))
     }
 }
 

@@ -14,14 +14,12 @@ use opencl::memory::Picture;
 use opencl::timer::{self, DeviceClock};
 use stats::{Lane, Span, Stage, Stages};
 
-/// The colour conversion or correction of a frame. It runs before the filter, or after it if the filter works on planes.
+/// The colour conversion or correction of a picture.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(super) enum Colors {
-    /// Converts the slot's planes, before the filter.
+    /// Converts planes.
     Convert(ConvertCommand),
-    /// Converts filtered planes.
-    ConvertFiltered(ConvertCommand),
-    /// Corrects the slot's RGBA picture, before the filter.
+    /// Corrects an RGBA picture.
     Correct(CorrectCommand),
 }
 
@@ -38,6 +36,8 @@ pub(super) struct DeviceTimes {
 #[derive(Default)]
 pub(super) struct DeviceJob {
     pub colors: Option<Colors>,
+    /// True if `colors` is done after the filter, which works on planes.
+    pub colors_last: bool,
     /// The conversions or corrections of the pictures of earlier frames, in the order of the slot; none if they need none.
     pub earlier_colors: Vec<Colors>,
     /// The filtered buffer that is to be copied into the slot's texture on the device.
@@ -98,7 +98,6 @@ impl DeviceJob {
     /// Returns the error of the first command of this frame that failed; `None` if none has failed. `of_filter` is the error of
     /// the filter, if that has failed. The filter comes after the conversion, or before it if the filter works on planes.
     pub(super) fn first_failure(&self, of_filter: Option<&Error>) -> Option<Error> {
-        let converts_last = matches!(self.colors, Some(Colors::ConvertFiltered(_)));
         let colors = match self.color_stage() {
             Stage::Correct => "The correction of a frame's colours failed on the device.",
             _ => "The conversion of a frame failed on the device.",
@@ -107,7 +106,7 @@ impl DeviceJob {
         let of_colors = || failed(&self.converted, colors);
         failed(&self.uploads, UPLOAD_FAILED)
             .or_else(|| failed(self.acquire.as_slice(), "A texture could not be handed over to OpenCL."))
-            .or_else(|| if converts_last { None } else { of_colors() })
+            .or_else(|| if self.colors_last { None } else { of_colors() })
             .or_else(|| of_filter.cloned())
             .or_else(of_colors)
             .or_else(|| self.measured.as_ref().and_then(QueuedMeasurements::failure))
@@ -144,9 +143,7 @@ impl DeviceJob {
                 ran.extend(span_ns.map(|span_ns| (stage, lane, span_ns)));
             }
         }
-        if let (Some(Colors::Convert(command) | Colors::ConvertFiltered(command)), true) =
-            (&self.colors, !self.converted.is_empty())
-        {
+        if let (Some(Colors::Convert(command)), true) = (&self.colors, !self.converted.is_empty()) {
             let [convert, correct] = [Stage::Convert, Stage::Correct].map(|stage| stage as usize);
             let pictures = self.converted.len() as f64;
             let (convert_ms, correct_ms) =

@@ -15,7 +15,7 @@ use ffmpeg_next::frame::Video;
 use super::Slot;
 use super::built_variants::BuiltVariants;
 use super::conversions::Conversions;
-use super::device_job::{Colors, DeviceJob, DeviceTimes};
+use super::device_job::{DeviceJob, DeviceTimes};
 use super::meters::Meters;
 use super::picture_buffer::PictureBuffer;
 use super::speed_model::ConversionTime;
@@ -160,7 +160,7 @@ impl Pipeline {
             wait_in_queue(queue, upload)?;
         }
         let before = Instant::now();
-        let first = job.colors.as_ref().filter(|colors| !matches!(colors, Colors::ConvertFiltered(_)));
+        let first = job.colors.as_ref().filter(|_| !job.colors_last);
         for (back, colors) in first.into_iter().chain(&job.earlier_colors).enumerate() {
             let kernels = &mut slot.frames_back(back).device.plans.colors;
             job.converted.extend(self.conversions.enqueue(kernels, Some(colors))?);
@@ -171,7 +171,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Enqueues a frame's commands after its filter: the conversion of filtered planes, the measurements, and either the copy
+    /// Enqueues a frame's commands after its filter: the conversion of filtered planes or the correction of the picture made of planes, the measurements, and either the copy
     /// into the texture and its release to OpenGL, or the download. For a cancelled frame, only enqueues the return of the
     /// slot's memory. `waker` is called when the commands are complete.
     ///
@@ -184,7 +184,7 @@ impl Pipeline {
         waker: &Waker,
     ) -> Result<()> {
         if !job.is_cancelled {
-            if let Some(colors @ Colors::ConvertFiltered(_)) = &job.colors {
+            if let Some(colors) = job.colors.as_ref().filter(|_| job.colors_last) {
                 let converted = self.conversions.enqueue(&mut slot.device.plans.colors, Some(colors))?;
                 job.converted.extend(converted);
             }

@@ -91,7 +91,7 @@ impl Pipeline {
         correction: Option<Correction>,
         colors: &[RgbaColors],
     ) -> Result<Option<Box<dyn FrameFilter>>, Refusal> {
-        let (Request { variant, settings, .. }, size) = (*request, slot.size);
+        let (variant, size) = (request.variant, slot.size);
         let planes = slot.planes.as_ref().filter(|_| slot.loaded == SlotContent::Planes);
         let layout = planes.map(|planes| *planes.layout());
         let changes_colors = layout.is_some() || correction.is_some();
@@ -106,15 +106,10 @@ impl Pipeline {
         let job = on_device.insert(job);
         let commands = match layout {
             Some(layout) if variant.reads_planes() => {
-                let source = slot.planes.as_mut().ok_or_else(no_picture_error)?.on_device(&self.cl)?.clone();
-                let filtered = layout.filtered();
-                let block = self.planes.get(&self.cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
-                let (planes, to) = (block.clone(), output);
-                let correction = correction.unwrap_or(Correction::NEUTRAL);
-                let command = ConvertCommand { layout: filtered, planes, to, correction };
-                job.colors = Some(Colors::ConvertFiltered(command));
-                let whole = Extent::planes(layout, settings);
-                vec![Command::Filter { link: 0, sources: vec![source], target: block, whole }]
+                let (commands, colors) =
+                    self.planes_commands(slot, &links[0], (layout, output), (correction, colors))?;
+                (job.colors, job.colors_last) = (colors, true);
+                commands
             }
             _ => {
                 slot.require_earlier_in(read);
@@ -149,6 +144,48 @@ impl Pipeline {
         let steps = commands.into_iter().map(|command| self.step(command, &links, size.1));
         let steps = steps.collect::<Result<_, Error>>()?;
         Ok(Some(Box::new(Kernels::new(steps, self.cl.queue.clone()))))
+    }
+
+    /// Returns the command by which a filter makes `output` of the planes in the slot, which have this layout, and the conversion or
+    /// correction after it.
+    ///
+    /// # Errors
+    /// If memory runs out.
+    fn planes_commands(
+        &mut self,
+        slot: &mut Slot,
+        link: &Link,
+        (layout, output): (Layout, Picture),
+        (correction, colors): (Option<Correction>, &[RgbaColors]),
+    ) -> Result<(Vec<Command>, Option<Colors>), Error> {
+        let whole = link.kernels.0.planes_extent(layout, link.settings);
+        let mut sources = Vec::with_capacity(link.frames());
+        for back in 0..colors.len() {
+            let planes = slot.frames_back(back).planes.as_mut();
+            // The nearest frame stands for one whose planes have another layout.
+            let Some(planes) = planes.filter(|planes| planes.layout().is_stored_as(&layout)) else { break };
+            sources.push(planes.on_device(&self.cl)?.clone());
+        }
+        let corrector = correction.zip(colors.first().copied()).filter(|_| self.conversions.can_correct());
+        let (target, colors) = match (whole.output, corrector) {
+            (Some(filtered), _) => {
+                let block = self.planes.get(&self.cl, Storage::Buffer, ((whole.bytes()[1] / 4) as u32, 1))?;
+                let correction = correction.unwrap_or(Correction::NEUTRAL);
+                let (planes, to) = (block.clone(), output);
+                let command = ConvertCommand { layout: filtered, planes, to, correction };
+                (block, Some(Colors::Convert(command)))
+            }
+            (None, Some((correction, colors))) => {
+                let (to, size) = (output, slot.size);
+                self.between.resize_with(self.between.len().max(1), PictureBuffer::default);
+                let from = self.between[0].get(&self.cl, link.output, size)?;
+                self.conversions.known.correct(size, from.storage(), to.storage());
+                let command = CorrectCommand { from: from.clone(), to, size, correction, colors };
+                (from, Some(Colors::Correct(command)))
+            }
+            (None, None) => (output, None),
+        };
+        Ok((vec![Command::Filter { link: 0, sources, target, whole }], colors))
     }
 
     /// Returns the commands by which these filters make `output` of pictures of this size, each filter of the pictures that the one
@@ -334,7 +371,7 @@ impl Pipeline {
             false => "The device does not read the planes of its pictures' format.",
         };
         let layout = layout.ok_or_else(|| unsupported(missing()))?;
-        let bytes = layout.filtered().bytes() as u64;
+        let bytes = variant.planes_extent(layout, settings).bytes().map(|bytes| bytes as u64);
         self.trials.require(TrialCase {
             variant,
             version,
@@ -343,10 +380,15 @@ impl Pipeline {
             layout: Some(layout),
         })?;
         let built = self.variants.get(request.kernels()).ok_or_else(|| unsupported("It is not built."))?;
-        if !self.cl.device.info.has_room(bytes, bytes) {
+        let most = bytes[0].max(bytes[1]);
+        if !self.cl.device.info.has_room(most, most) {
             return Err(unsupported("Its planes are larger than one piece of the device's memory."));
         }
-        let output = if self.writes_texture_of(slot) { Storage::Image } else { Storage::Buffer };
+        let output = match variant.output_layout(layout) {
+            None => built.storages(slot.size)[1],
+            Some(_) if self.writes_texture_of(slot) => Storage::Image,
+            Some(_) => Storage::Buffer,
+        };
         let (kernels, number) = (request.kernels(), built.number);
         Ok(Link { layer: None, kernels, settings, number, input: Storage::Buffer, output })
     }

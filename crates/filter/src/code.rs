@@ -8,7 +8,7 @@ use crate::description::{
 };
 use crate::expression::Expression;
 use crate::folder::check_name;
-use crate::keys::{DEVICE_NAMES, PICTURE_NAMES, PLANE_NAMES, SAMPLE_NAMES, is_built_in};
+use crate::keys::{DEVICE_NAMES, OUTPUT_NAMES, PICTURE_NAMES, PLANE_NAMES, SAMPLE_NAMES, is_built_in};
 use crate::place::{Mistake, Place, instead};
 use crate::shape::{Reader, Value, list, named, table_of, text_of, whole, whole_of};
 
@@ -88,7 +88,11 @@ impl Reader<'_> {
             PICTURE_NAMES.into_iter().chain(DEVICE_NAMES).map(str::to_owned).collect();
         if has_planes {
             picture.extend(SAMPLE_NAMES.map(str::to_owned));
-            picture.extend((0..4).flat_map(|plane| PLANE_NAMES.map(|name| format!("plane{plane}_{name}"))));
+            let names = |plane| {
+                let output = OUTPUT_NAMES.map(|name| format!("output{plane}_{name}"));
+                PLANE_NAMES.map(|name| format!("plane{plane}_{name}")).into_iter().chain(output)
+            };
+            picture.extend((0..4).flat_map(names));
         }
         let (whole, floats): (Vec<_>, Vec<_>) =
             context.parameters.iter().partition(|parameter| parameter.is_whole);
@@ -245,7 +249,7 @@ impl CodeReader<'_, '_> {
         let DeValue::Table(table) = value.get_ref() else {
             return Some(self.number_argument(value, None));
         };
-        let kinds = ["input", "output", "scratch", "local_bytes", "value", "quotient"];
+        let kinds = ["input", "output", "scratch", "local_bytes", "value", "values", "quotient"];
         let given: Vec<&str> = kinds.into_iter().filter(|kind| table.contains_key(*kind)).collect();
         let &[kind] = given.as_slice() else {
             let what = format!("The kind of argument '{name}' is not clear.");
@@ -275,6 +279,19 @@ impl CodeReader<'_, '_> {
             }
             "local_bytes" => Some(Passed::LocalBytes(self.expression(given))),
             "value" => Some(self.number_argument(given, table.get("type"))),
+            "values" => {
+                let values = self.expressions(list(table, "values"));
+                if values.len() == 3 {
+                    let why = "A vector has two or four numbers.";
+                    self.file.mistake(
+                        given,
+                        "Three numbers make no vector.",
+                        why,
+                        "Add a fourth one, such as 0.",
+                    );
+                }
+                Some(Passed::Vector(values))
+            }
             _ => {
                 let sides = self.expressions(list(table, "quotient"));
                 sides.try_into().ok().map(Passed::Quotient)
@@ -309,7 +326,7 @@ impl CodeReader<'_, '_> {
     fn picture(&mut self, value: &Value<'_>, table: &DeTable<'_>, is_output: bool) -> Option<Passed> {
         let is_image = value.get_ref().as_str()? == "image";
         let plane = table.get("plane");
-        let has_planes = self.context.formats[usize::from(is_output)] == Format::Planes;
+        let has_planes = self.context.formats[usize::from(is_output)] != Format::Rgba8;
         match plane {
             None if has_planes => {
                 let why = "This filter has planes, and an argument has one of them.";

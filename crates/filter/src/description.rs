@@ -37,6 +37,8 @@ pub enum Format {
     Rgba8,
     /// The planes of the movie, as decoded.
     Planes,
+    /// Only of the output: planes of the same sizes, one after the other, with samples of 12 bits in two bytes.
+    Planes12,
 }
 
 /// The reference that variants are compared with.
@@ -230,6 +232,8 @@ pub enum Passed {
     Float(String),
     /// A whole number, as this type.
     Whole(Expression, NumberType),
+    /// Whole numbers as a vector of two or four `int`.
+    Vector(Vec<Expression>),
     /// The first number divided by the second, as a float.
     Quotient([Expression; 2]),
 }

@@ -53,7 +53,7 @@ fn examples_of_the_page_are_right() {
         page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     let names: Vec<String> =
         examples.iter().map(|text| Description::parse(text, "page").unwrap().name).collect();
-    assert_eq!(names, ["Sobel", "Mean of three", "Blur"]);
+    assert_eq!(names, ["Sobel", "Mean of three", "Luma", "Blur"]);
     let wrong = examples[0].replace("kernel =", "kernal =");
     let mistake = Description::parse(&wrong, "sobel/filter.toml").unwrap_err()[0].to_string();
     assert!(page.contains(&mistake), "the page should show\n{mistake}");

@@ -142,21 +142,28 @@ pub const FORMAT: i64 = 1;
 pub(crate) const BUILT_IN: [(&str, &str); 1] = [("box", "radius")];
 /// The names of the planes' properties, after `plane0_` to `plane3_`.
 pub(crate) const PLANE_NAMES: [&str; 5] = ["width", "height", "offset", "stride", "step"];
+/// The names of the output planes' properties, after `output0_` to `output3_`.
+pub(crate) const OUTPUT_NAMES: [&str; 3] = ["offset", "stride", "step"];
 /// The names that every expression about a picture may use.
 pub(crate) const PICTURE_NAMES: [&str; 4] = ["width", "height", "first_row", "rows"];
 /// The names of the device's properties.
 pub(crate) const DEVICE_NAMES: [&str; 2] = ["units", "local_memory"];
 /// The names of what all planes have in common.
-pub(crate) const SAMPLE_NAMES: [&str; 4] = ["planes", "bits", "shift", "sample_bytes"];
+pub(crate) const SAMPLE_NAMES: [&str; 7] =
+    ["planes", "bits", "shift", "sample_bytes", "half_columns", "half_rows", "output_level"];
+
+/// Returns the number of the plane and its property in a name such as `plane1_width`; `None` for other names.
+pub(crate) fn of_plane<'a>(name: &'a str, prefix: &str, properties: &[&str]) -> Option<(usize, &'a str)> {
+    let (plane, of) = name.strip_prefix(prefix)?.split_once('_')?;
+    let plane = ["0", "1", "2", "3"].iter().position(|known| *known == plane)?;
+    properties.contains(&of).then_some((plane, of))
+}
 
 /// Returns true for names that expressions have without any parameters.
 pub(crate) fn is_built_in(name: &str) -> bool {
-    let of_plane = name.strip_prefix("plane").and_then(|rest| rest.split_once('_'));
-    PICTURE_NAMES.contains(&name)
-        || DEVICE_NAMES.contains(&name)
-        || SAMPLE_NAMES.contains(&name)
-        || of_plane
-            .is_some_and(|(plane, of)| ["0", "1", "2", "3"].contains(&plane) && PLANE_NAMES.contains(&of))
+    [&PICTURE_NAMES[..], &DEVICE_NAMES, &SAMPLE_NAMES].concat().contains(&name)
+        || of_plane(name, "plane", &PLANE_NAMES).is_some()
+        || of_plane(name, "output", &OUTPUT_NAMES).is_some()
 }
 
 /// The greatest value of a tuning parameter.
@@ -169,8 +176,8 @@ tables! {
         must sentence: Text, "The effect on a picture, in a sentence.";
         may input: Word(&["rgba8", "planes"]), "The format that kernels read: RGBA pixels of 4 bytes, or the movie's planes as decoded. \
             Without it `\"rgba8\"`.";
-        may output: Word(&["rgba8", "planes"]), "The format that kernels write; `\"planes\"` needs `input = \"planes\"` and has its sizes. \
-            Without it `\"rgba8\"`.";
+        may output: Word(&["rgba8", "planes", "planes12"]), "The format that kernels write. `\"planes\"` is that of the input, which must be \
+            planes, too; with `\"planes12\"` samples have 12 bits in two bytes, and one plane follows the other. Without it `\"rgba8\"`.";
         may frames: Whole(1, 16), "The number of frames that kernels read: this one and those before it. Without it 1.";
         may reference: Id, "The id of the variant that all others are compared with, or `\"box\"` for the built-in box filter. \
             Without it the first variant.";
@@ -243,13 +250,14 @@ tables! {
             pixel (x, y) at y·width + x; `\"image\"` is a `read_only image2d_t` of normalised channels.";
         may output: Word(&["buffer", "image"]), "The filtered picture, likewise, to be written.";
         may plane: Whole(0, 3), "Which plane of `planes`, from 0; buffers only. It begins at sample `plane0_offset`, its rows \
-            are `plane0_stride` apart.";
+            are `plane0_stride` apart, and its samples `plane0_step`. Those of an output begin at `output0_offset`.";
         may frames_back: Whole(1, 15), "With `input`: the number of frames by which the picture is before this one, less than `frames`.";
         may scratch: Name, "Scratch memory of this name.";
         may local_bytes: Expression, "Local memory of this number of bytes, for `__local` arguments.";
         may value: Expression, "A number, as without a table.";
         may type: Word(&["int", "uint", "long", "ulong", "float"]), "With `value`: the type in the kernel. Without it `int`, for \
             a float parameter `float`.";
+        may values: List(&Expression, 2, 4), "Two or four whole numbers as an `int2` or `int4`.";
         may quotient: List(&Expression, 2, 2), "A `float`: the first divided by the second, such as `[1, \"side*side\"]`.";
     }
 

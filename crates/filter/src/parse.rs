@@ -82,10 +82,10 @@ impl Reader<'_> {
         let parameters = self.parameters(table);
         let [input, output] = ["input", "output"].map(|key| match text_of(table, key).as_deref() {
             Some("planes") => Format::Planes,
+            Some("planes12") => Format::Planes12,
             _ => Format::Rgba8,
         });
-        if let Some(value) =
-            table.get("output").filter(|_| output == Format::Planes && input == Format::Rgba8)
+        if let Some(value) = table.get("output").filter(|_| output != Format::Rgba8 && input == Format::Rgba8)
         {
             let why = "Planes of the output have the sizes of those of the input.";
             let hint = "Add `input = \"planes\"`.";
@@ -233,10 +233,12 @@ impl Reader<'_> {
         let suits =
             |p: &Parameter| p.name == *parameter && p.is_whole && p.range[0] >= 0.0 && p.range[1] <= 128.0;
         if !context.parameters.iter().any(suits)
-            || context.formats != [Format::Rgba8; 2]
+            || ![[Format::Rgba8; 2], [Format::Planes, Format::Planes12]].contains(&context.formats)
             || context.frames != 1
         {
-            let why = format!("It takes one RGBA picture and a whole number `{parameter}` from 0 to 128.");
+            let why = format!(
+                "It takes one RGBA picture, or planes that become `planes12`, and a whole number `{parameter}` from 0 to 128."
+            );
             let hint = "Add `[parameters.radius]`, or choose a variant as the reference.";
             self.mistake(value, &format!("This filter does not suit the reference '{name}'."), why, hint);
         }
@@ -268,7 +270,7 @@ impl Reader<'_> {
         // What is wrong already would only be wrong again.
         let is_right = self.mistakes.is_empty();
         for (code, is_cpu) in codes.iter().zip([true, false]).filter(|_| is_right) {
-            if let Err(mistake) = trial::run(code, is_cpu, context.parameters, context.formats[0]) {
+            if let Err(mistake) = trial::run(code, is_cpu, context) {
                 self.mistakes.push(mistake);
             }
         }

@@ -1,8 +1,9 @@
 //! Computes all expressions of a code for a few pictures, so that divisions by zero and sizes of 0 are found when a description is
 //! read.
 
-use crate::description::{Code, Format, Parameter, Passed};
-use crate::keys::PLANE_NAMES;
+use crate::code::Context;
+use crate::description::{Code, Format, Passed};
+use crate::keys::{OUTPUT_NAMES, PLANE_NAMES, of_plane};
 use crate::place::Mistake;
 use crate::values::Values;
 
@@ -14,16 +15,16 @@ const CASES: [([i64; 2], usize, bool); 4] =
 ///
 /// # Errors
 /// Returns the first expression that has no value, or a wrong one.
-pub(crate) fn run(code: &Code, is_cpu: bool, parameters: &[Parameter], input: Format) -> Result<(), Mistake> {
+pub(crate) fn run(code: &Code, is_cpu: bool, context: &Context<'_>) -> Result<(), Mistake> {
     for (size, choice, is_large) in CASES {
-        let whole = parameters.iter().filter(|parameter| parameter.is_whole);
+        let whole = context.parameters.iter().filter(|parameter| parameter.is_whole);
         let settings: Vec<(&str, i64)> = whole
             .map(|p| (p.name.as_str(), [p.range[0], p.default, p.range[1]][choice] as i64))
             .chain(code.tuning.iter().map(|t| (t.name.as_str(), t.value(is_cpu, is_large).into())))
             .collect();
         let lookup = |name: &str| {
             let setting = settings.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-            setting.or_else(|| property(name, size, input))
+            setting.or_else(|| property(name, size, context.formats))
         };
         all(code, &lookup).map_err(|mut mistake| {
             let [width, height] = size;
@@ -38,7 +39,7 @@ pub(crate) fn run(code: &Code, is_cpu: bool, parameters: &[Parameter], input: Fo
 }
 
 /// Returns a property of a device, or of a picture: one in 4:2:0, or a single pixel in grey.
-fn property(name: &str, [width, height]: [i64; 2], input: Format) -> Option<i64> {
+fn property(name: &str, [width, height]: [i64; 2], formats: [Format; 2]) -> Option<i64> {
     let planes = if width > 1 { 3 } else { 1 };
     let value = match name {
         "width" => width,
@@ -50,13 +51,21 @@ fn property(name: &str, [width, height]: [i64; 2], input: Format) -> Option<i64>
         "bits" => 8,
         "shift" => 0,
         "sample_bytes" => 1,
+        "half_columns" | "half_rows" => i64::from(planes > 1),
+        "output_level" => {
+            if formats[1] == Format::Planes12 {
+                16
+            } else {
+                1
+            }
+        }
         _ => {
-            let (plane, of) = name.strip_prefix("plane")?.split_once('_')?;
-            let plane: i64 =
-                plane.parse().ok().filter(|_| input == Format::Planes && PLANE_NAMES.contains(&of))?;
+            let of_output = || of_plane(name, "output", &OUTPUT_NAMES);
+            let (plane, of) = of_plane(name, "plane", &PLANE_NAMES).or_else(of_output)?;
             let half = 1 + i64::from(plane > 0);
             match of {
-                _ if plane >= planes => 0,
+                _ if formats[0] == Format::Rgba8 => return None,
+                _ if plane as i64 >= planes => 0,
                 "width" | "stride" => (width + half - 1) / half,
                 "height" => (height + half - 1) / half,
                 "step" => 1,

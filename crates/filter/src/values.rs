@@ -35,6 +35,10 @@ pub enum Number {
     Ulong(u64),
     /// A float of 32 bits.
     Float(f32),
+    /// Two numbers of 32 bits.
+    Int2([i32; 2]),
+    /// Four numbers of 32 bits.
+    Int4([i32; 4]),
 }
 
 impl Code {
@@ -133,6 +137,21 @@ impl<'a> Values<'a> {
                     ));
                 }
                 Number::Float((dividend as f64 / divisor as f64) as f32)
+            }
+            Passed::Vector(values) => {
+                let number = |e: &Expression| {
+                    let value = self.of(e)?;
+                    i32::try_from(value).map_err(|_| {
+                        let what = format!("A number of '{}' does not fit its type.", argument.name);
+                        e.place.mistake(&what, format!("It is {value}."), "It must fit an `int`.")
+                    })
+                };
+                let numbers: Vec<i32> = values.iter().map(number).collect::<Result<_, _>>()?;
+                match numbers[..] {
+                    [a, b] => Number::Int2([a, b]),
+                    [a, b, c, d] => Number::Int4([a, b, c, d]),
+                    _ => return Ok(None),
+                }
             }
             Passed::Picture { .. } | Passed::Scratch(_) | Passed::LocalBytes(_) | Passed::Float(_) => {
                 return Ok(None);

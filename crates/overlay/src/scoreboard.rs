@@ -566,7 +566,8 @@ fn compare(
     name: impl Fn(VariantId) -> String,
 ) -> Option<Comparison> {
     let mut variants = facts::variants_of_filter(chosen);
-    variants.retain(|id| matches!(id.work, Work::Kernels(_)));
+    let reads_planes = chosen.filter().initial().reads_planes();
+    variants.retain(|id| matches!(id.work, Work::Kernels(_)) && id.reads_planes() == reads_planes);
     let kernels = || variants.iter().copied();
     let between = |fewest: usize| {
         let is_here = |s: &&Score| s.is_at(settings, size) && s.ms > 0.0 && s.n >= fewest;

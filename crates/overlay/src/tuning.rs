@@ -270,7 +270,7 @@ mod tests {
         assert!(shades.windows(2).all(|w| w[0] > w[1]), "{shades:?}");
         assert_eq!(heat_color(9.0), heat_color(2.0));
 
-        let code = named("fused").kernels(DeviceKind::Cpu).unwrap();
+        let code = named("fused").code(DeviceKind::Cpu).unwrap();
         let config = Config::new(code, DeviceKind::Cpu);
         let trial = |status| Trial {
             variant: "fused",

@@ -107,7 +107,7 @@ fn sampler_sentence(view: &View, numbers: &Numbers) -> Option<String> {
     let work = numbers.work.as_ref()?.work.as_ref()?.totals();
     let timed = |at: usize| {
         let row = view.variants.get(at)?;
-        let has_sampler = row.id.kernels(kind)?.has_sampler();
+        let has_sampler = row.id.code(kind)?.has_sampler();
         let score = numbers.scores.of(row.id).filter(|score| score.is_at(shown.settings, shown.size))?;
         (score.work == Some(work)).then_some((has_sampler, row.id, score))
     };

@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use super::SECOND_NS;
 use super::earlier::Earlier;
 use super::orientation::Orientation;
-use crate::color::{PackedPicture, RgbaConverter, has_alpha};
+use crate::color::planes::{layout_of, pack};
+use crate::color::{Layout, PackedPicture, RgbaConverter, has_alpha};
 use base::error::Result;
 use base::memory::{rgba_bytes, zeroed};
 
@@ -129,6 +130,28 @@ impl Frame {
             rgba.copy_within(at - bytes..at, at);
         }
         Ok(rgba)
+    }
+
+    /// Returns the frame's planes and those of the frames before it, nearest first, one block after another, each padded to a multiple of
+    /// four bytes: `count` blocks in all. The last one is repeated where there are no others that are stored in this way.
+    ///
+    /// # Errors
+    /// If memory runs out, or the frame has another layout.
+    pub fn to_planes(&self, layout: &Layout, count: usize) -> Result<Vec<u8>> {
+        let bytes = layout.bytes().next_multiple_of(4);
+        let mut blocks = zeroed(bytes * count)?;
+        let is_stored_so = |picture: &&Video| layout_of(picture).is_some_and(|own| own.is_stored_as(layout));
+        let earlier = self.earlier.pictures.iter().map(Arc::as_ref).take_while(is_stored_so);
+        let mut packed = 0;
+        for (to, picture) in blocks.chunks_exact_mut(bytes).zip(std::iter::once(&self.picture).chain(earlier))
+        {
+            pack(picture, layout, &mut to[..layout.bytes()])?;
+            packed += bytes;
+        }
+        for at in (packed..blocks.len()).step_by(bytes) {
+            blocks.copy_within(at - bytes..at, at);
+        }
+        Ok(blocks)
     }
 
     /// Makes the picture of `before`, and those before it, the earlier pictures of this frame.

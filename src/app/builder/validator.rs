@@ -175,14 +175,12 @@ impl Validator<'_> {
         let frame = &self.request.frame;
         let target = Target::Variant { id, layout, to_image: self.to_texture, has_defaults: false };
         let case = |src| Case { src, size, settings, launch: LaunchMode::Extremes };
-        if let Some(layout) = layout {
-            let mut block = zeroed(layout.bytes())?;
-            pack(&frame.picture, &layout, &mut block)?;
-            return self.trials.run(self.cl, target, &case(Source::Bytes(&block)));
-        }
-        let rgba = || frame.to_rgba(id.frames()).map(Cow::Owned);
-        let [bytes, _] = id.extent(size, settings).bytes();
-        self.trials.run(self.cl, target, &case(Source::Later(bytes, &rgba)))
+        let pictures = || match &layout {
+            Some(layout) => frame.to_planes(layout, id.frames()).map(Cow::Owned),
+            None => frame.to_rgba(id.frames()).map(Cow::Owned),
+        };
+        let [bytes, _] = id.extent_of(layout, size, settings).bytes();
+        self.trials.run(self.cl, target, &case(Source::Later(bytes, &pictures)))
     }
 
     fn log(&self, began: Instant, of: &str) {

@@ -36,8 +36,7 @@ fn try_case(
     to_image: bool,
 ) -> Result<Option<TrialReport>> {
     let TrialCase { variant: id, size, settings, layout, .. } = *case;
-    let rgba = id.extent(size, settings).bytes()[0];
-    let src = bytes(layout.map_or(rgba, |layout| layout.bytes()));
+    let src = bytes(id.extent_of(layout, size, settings).bytes()[0]);
     trials.run(
         cl,
         Target::Variant { id, layout, to_image, has_defaults: false },
@@ -253,9 +252,10 @@ impl<'a> Worker<'a> {
             self.send_part(context.number, Part::new(News::Installed, require))?;
         }
         let tried = tried.and_then(accept);
-        if let (Some(layout), Ok(_)) = (planes, &tried) {
+        let filtered = planes.and_then(|layout| id.output_layout(layout));
+        if let (Some(layout), Ok(_)) = (filtered, &tried) {
             let storage = if to_image { Storage::Image } else { Storage::Buffer };
-            let part = self.convert(context, Conversion { layout: layout.filtered(), storage });
+            let part = self.convert(context, Conversion { layout, storage });
             // An error is reported when a movie needs the conversion.
             if !matches!(part.news, News::NoConversion(_)) {
                 self.send_part(context.number, part)?;

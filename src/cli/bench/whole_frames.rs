@@ -90,8 +90,10 @@ impl<'a> Client<'a> {
             let layout = Converter::supports(&self.original.frame.picture);
             let pipeline = self.pipeline(cl)?;
             pipeline.variants.add(built.clone());
-            if let Some(layout) = layout.filter(|_| built.id().reads_planes()) {
-                let layout = layout.filtered();
+            let is_planar = built.id().reads_planes();
+            if let Some(layout) =
+                layout.filter(|_| is_planar).and_then(|layout| built.id().output_layout(layout))
+            {
                 pipeline.conversions.build(Conversion { layout, storage: Storage::Buffer })?;
             }
         }

@@ -43,7 +43,9 @@ pub(super) fn accesses(
     }
     let limit = Limit::new(args.timeouts.kernel_timeout, PREPARATION);
     let folder = args.kernels.first().map(PathBuf::as_path);
-    for id in ids.filter(|id| id.kernels(kind).is_some_and(|code| sources.is_changed(code.file))) {
+    for id in
+        ids.filter(|id| !id.reads_planes() && id.code(kind).is_some_and(|code| sources.is_changed(code.file)))
+    {
         match check_kernels::accesses::sentences(id, kind == DeviceKind::Cpu, folder, limit) {
             Ok(found) => all.extend(found.into_iter().map(|sentence| (id.name, sentence))),
             Err(error) => print_message(format_args!("{id}: {error}")),

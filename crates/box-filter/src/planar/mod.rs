@@ -29,12 +29,10 @@
 //!
 //! `tests/planar.rs` states and tests the size of the difference, for pictures of each kind.
 
-pub(crate) mod launch;
 pub(crate) mod reference;
 pub mod run;
 mod samples;
 pub mod suite;
-pub(crate) mod work;
 
 pub use reference::{planar_quick, planar_reference};
 pub use run::planes_of;

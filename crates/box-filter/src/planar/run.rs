@@ -1,7 +1,6 @@
 //! Blocking runs of the filter on planes, to compare its output with the reference.
 
 use crate::BuiltVariant;
-use crate::config::Extent;
 use crate::run::Checker;
 use base::error::Result;
 use base::memory::zeroed;
@@ -71,7 +70,7 @@ pub fn check(
     &FilteredPlanes { layout, radius, block, want }: &FilteredPlanes,
     cuts: &[u32],
 ) -> Result<Option<MismatchReport>> {
-    let (whole, mut block) = (Extent::planes(layout, radius), block.to_vec());
+    let (whole, mut block) = (filter.id().planes_extent(layout, radius), block.to_vec());
     block.resize(whole.bytes()[0], 0);
     let starts = [0].into_iter().chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain([whole.height]);

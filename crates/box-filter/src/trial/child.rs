@@ -8,20 +8,19 @@ use crate::color_kernels::{
 use crate::config::Extent;
 use crate::guarded::GuardedInput;
 use crate::pictures::Pattern;
-use crate::planar::run::{self, FilteredPlanes};
-use crate::planar::{planar_reference, suite};
+use crate::planar::planar_quick;
 use crate::reference::quick;
 use crate::run::{Bands, Checker};
 use crate::{BuiltVariant, Scratch, VariantId, filter_once};
 use base::error::{Error, Result};
-use base::memory::{picture_memory, zeroed};
+use base::memory::zeroed;
 use base::verify::{self, MismatchReport};
 use compute::trial::serve;
 use filter::Reference;
 use opencl::cl::{ClContext, failed};
-use opencl::memory::{Picture, Storage};
+use opencl::memory::Picture;
 use opencl::sandbox::{ParentConnection, START, warm_up};
-use video::color::{Correction, Matrix, RgbaColors};
+use video::color::{Correction, Layout, Matrix, RgbaColors};
 
 /// The predicted time of a run, in milliseconds, above which a variant runs only once in a trial.
 const MAX_REPEATED_MS: f64 = 2000.0;
@@ -30,6 +29,8 @@ const SHORT_MS: f64 = 200.0;
 
 /// The size of the pictures of all patterns with which edited kernels are verified.
 const EXTREME_SIZE: (u32, u32) = (67, 33);
+/// The number of rows of such pictures if they are planes, whose columns are those of the frame.
+const FEW_ROWS: u32 = 24;
 
 /// The memory in bytes that the verification of a frame of 1280 by 720 pixels needs on host and device, with canaries.
 const WARM_UP_BYTES: usize = 96 << 20;
@@ -57,10 +58,11 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
         Ok(src)
     };
     let trial = Trial { cl, task, talk };
-    if let Target::Variant { id, layout: None, to_image, .. } = task.target
+    if let Target::Variant { id, layout, to_image, .. } = task.target
         && task.launch == LaunchMode::Extremes
     {
-        let expected = || Expected::of(cl, task, id, picture()?);
+        let wholes = edited_extents(id, layout, task);
+        let expected = || Expected::of(cl, wholes, id, picture()?);
         return std::thread::scope(|scope| {
             // The reference is computed while the compiler works, so that the check after a save is fast.
             let reference_thread = std::thread::Builder::new().name("reference".into());
@@ -68,7 +70,7 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
             let reference_thread =
                 is_on_host.then(|| reference_thread.spawn_scoped(scope, expected).ok()).flatten();
             let built = BuiltVariant::build_for(cl, id, to_image)?;
-            trial.check_edited(&built, || match reference_thread {
+            trial.check_edited(&built, wholes, || match reference_thread {
                 Some(reference_thread) => {
                     let panicked =
                         |_| Err(no_frame(std::io::Error::other("The reference could not be made")));
@@ -85,19 +87,13 @@ fn run(cl: &ClContext, task: &Option<Task>, talk: &mut ParentConnection) -> Resu
                 true => BuiltVariant::build_as(cl, id, cl.device.info.kind)?,
                 false => BuiltVariant::build_for(cl, id, to_image)?,
             };
-            let storage = if to_image { Storage::Image } else { Storage::Buffer };
-            match layout {
-                Some(layout) => trial.check_planar(&built, Conversion { layout, storage }, &src)?,
-                None => trial.check_variant(&built, &src)?,
-            }
+            trial.check_variant(&built, id.extent_of(layout, task.size, task.settings), &src)?
         }
         Target::Convert(conversion) if task.launch == LaunchMode::Extremes => {
             let step = || trial.talk.step("convert");
             (Converter::new(cl).check_extremes(&conversion, &src, step)?, Vec::new())
         }
-        Target::Convert(conversion) => {
-            (None, trial.run_conversion(conversion, Picture::block(cl, &cl.queue, &src)?)?)
-        }
+        Target::Convert(conversion) => (None, trial.run_conversion(conversion, &src)?),
         Target::Correct => {
             trial.run_correction(&src)?;
             (None, Vec::new())
@@ -125,10 +121,13 @@ impl Trial<'_> {
 
     /// Runs a variant: first on a few rows, to predict its time, then in the launches that the task requests. Returns the
     /// difference from the reference, and the picture with [`LaunchMode::Whole`].
-    fn check_variant(&self, built: &BuiltVariant, src: &[u8]) -> Result<(Option<MismatchReport>, Vec<u8>)> {
+    fn check_variant(
+        &self,
+        built: &BuiltVariant,
+        whole: Extent,
+        src: &[u8],
+    ) -> Result<(Option<MismatchReport>, Vec<u8>)> {
         let Self { cl, task, talk } = self;
-        let (width, height) = task.size;
-        let whole = built.id().extent(task.size, task.settings);
         talk.step("time");
         let (input, output) = GuardedInput::with_output(cl, built.storages(whole.tuned_for), &whole, 0)?;
         input.write(&cl.queue, src)?;
@@ -137,7 +136,7 @@ impl Trial<'_> {
         // The timeout of a step does not include the reference.
         talk.step(START);
         let want = reference(cl, built.id(), src, whole)?;
-        let elements = built.id().elements(width);
+        let elements = built.id().elements(&whole);
         let compare = |got: &[u8]| want.as_ref().and_then(|want| verify::compare(want, got, &elements, 0));
         let is_fast = ms < MAX_REPEATED_MS;
         let (mut report, mut picture) = (None, Vec::new());
@@ -175,7 +174,7 @@ impl Trial<'_> {
                     cl.queue.finish().map_err(|e| failed(TRIAL_FAILED, &e))?;
                 }
             }
-            let mut got = picture_memory(width, height)?;
+            let mut got = zeroed(whole.bytes()[1])?;
             output.picture.read(&cl.queue, &mut got)?;
             report = compare(&got);
         }
@@ -187,12 +186,11 @@ impl Trial<'_> {
     fn check_edited(
         &self,
         built: &BuiltVariant,
+        [whole, small]: [Extent; 2],
         expected: impl FnOnce() -> Result<Expected>,
     ) -> Result<Option<MismatchReport>> {
-        let Self { cl, task, talk } = self;
+        let Self { cl, talk, .. } = self;
         talk.step("time");
-        let (size, settings) = (task.size, task.settings);
-        let whole = built.id().extent(size, settings);
         let checker = Checker::new(cl, built, whole)?;
         let ms = checker.plan.predict_above(&cl.queue, SHORT_MS)?;
         // The timeout of a step does not include the reference.
@@ -202,18 +200,19 @@ impl Trial<'_> {
         let want = want.map_or_else(|| filter_once(cl, built, &src, whole), Ok)?;
         let mut buffers = checker.buffers(&src, &want)?;
         self.step("check", ms);
-        let report = checker.check_with(&mut buffers, &want, |step| Bands::Steps.ranges(size.1, step))?;
+        let report =
+            checker.check_with(&mut buffers, &want, |step| Bands::Steps.ranges(whole.height, step))?;
         if report.is_some() {
             return Ok(report);
         }
-        let small = Extent { tuned_for: size, ..built.id().extent(EXTREME_SIZE, settings) };
         let checker = Checker::new(cl, built, small)?;
         for (pattern, src, want) in extremes {
             self.step("small", ms);
             let want = want.map_or_else(|| filter_once(cl, built, &src, small), Ok)?;
             if let Some(report) = checker.check(&src, &want, Bands::Whole)? {
-                let ((width, height), name, bands) = (EXTREME_SIZE, pattern.name(), Bands::Whole.name());
-                let settings = built.id().settings_text(settings);
+                let (Extent { width, height, .. }, name, bands) =
+                    (small, pattern.name(), Bands::Whole.name());
+                let settings = built.id().settings_text(whole.settings);
                 let case = format!("{name}, {width}×{height}, {settings}, {bands}");
                 return Ok(Some(MismatchReport { case, ..report }));
             }
@@ -221,44 +220,10 @@ impl Trial<'_> {
         Ok(None)
     }
 
-    /// Compares the filter on planes with the reference, in one launch and in bands, and runs the conversion of its output.
-    fn check_planar(
-        &self,
-        filter: &BuiltVariant,
-        Conversion { layout, storage }: Conversion,
-        block: &[u8],
-    ) -> Result<(Option<MismatchReport>, Vec<u8>)> {
-        let Self { cl, task, talk } = self;
-        talk.step(START);
-        let radius = task.settings.first();
-        let whole = Extent::planes(layout, radius);
-        let want = &planar_reference(&layout, block, radius)?;
-        let planes = FilteredPlanes { layout, radius, block, want };
-        let mut report = None;
-        let third = layout.height / 3;
-        // Very low pictures have no rows for some bands.
-        let cuts: Vec<u32> =
-            [third, 2 * third + 1].into_iter().filter(|row| (1..layout.height).contains(row)).collect();
-        for bands in [&[], &cuts[..]] {
-            talk.step("check");
-            report = report.or(run::check(cl, filter, &planes, bands)?);
-        }
-        if report.is_none() && task.launch == LaunchMode::Extremes {
-            report = suite::check_extremes(cl, filter, &planes, || talk.step("small"))?;
-        }
-        let filtered = layout.filtered();
-        let to = Picture::block(cl, &cl.queue, &zeroed(filtered.bytes())?)?;
-        let from = Picture::block(cl, &cl.queue, block)?;
-        let plan = filter.plan((&[&from], &to), &mut Scratch::new(cl), whole)?;
-        talk.step("whole");
-        plan.enqueue_all(&cl.queue)?;
-        let picture = self.run_conversion(Conversion { layout: filtered, storage }, to)?;
-        Ok((report, picture))
-    }
-
     /// Runs the conversion of a block with and without correction, and returns the picture without correction.
-    fn run_conversion(&self, Conversion { layout, storage }: Conversion, planes: Picture) -> Result<Vec<u8>> {
+    fn run_conversion(&self, Conversion { layout, storage }: Conversion, block: &[u8]) -> Result<Vec<u8>> {
         let Self { cl, talk, .. } = self;
+        let planes = Picture::block(cl, &cl.queue, block)?;
         let to = Picture::alloc(cl, storage, layout.width, layout.height)?;
         let mut command = ConvertCommand { layout, planes, to, correction: Correction::VIVID };
         let (mut converter, kernels) = (Converter::new(cl), &mut KernelCache::default());
@@ -302,17 +267,26 @@ struct Expected {
 }
 
 impl Expected {
-    /// Computes the reference's outputs for a task whose picture is `src`.
-    fn of(cl: &ClContext, task: &Task, id: VariantId, src: Vec<u8>) -> Result<Self> {
-        let expected = |src: &[u8], size| reference(cl, id, src, id.extent(size, task.settings));
-        let want = expected(&src, task.size)?;
+    /// Computes the reference's outputs for a picture `src` of the first of these extents, and for small ones of the second.
+    fn of(cl: &ClContext, [whole, small]: [Extent; 2], id: VariantId, src: Vec<u8>) -> Result<Self> {
+        let want = reference(cl, id, &src, whole)?;
         let extreme = |pattern: Pattern| {
-            let src = pattern.input(&id.extent(EXTREME_SIZE, task.settings));
-            let want = expected(&src, EXTREME_SIZE)?;
+            let src = pattern.input(&small);
+            let want = reference(cl, id, &src, small)?;
             Ok((pattern, src, want))
         };
         Ok(Self { want, src, extremes: Pattern::ALL.map(extreme).into_iter().collect::<Result<_>>()? })
     }
+}
+
+/// Returns the extent of a task's picture, and that of the small pictures of all patterns with which an edited variant is verified.
+fn edited_extents(id: VariantId, layout: Option<Layout>, task: &Task) -> [Extent; 2] {
+    // With an odd height, the last row of chroma belongs to a single row of luma: an odd height remains odd.
+    let few_rows = |layout: Layout| layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2));
+    let layouts = [layout, layout.map(few_rows)];
+    let size = layouts[1].map_or(EXTREME_SIZE, |layout| (layout.width, layout.height));
+    let small = Extent { tuned_for: task.size, ..id.extent_of(layouts[1], size, task.settings) };
+    [id.extent_of(layout, task.size, task.settings), small]
 }
 
 /// Returns the output of a variant's reference: the box filter on the host, or the reference variant of a folder on the device.
@@ -321,8 +295,12 @@ fn reference(cl: &ClContext, id: VariantId, src: &[u8], whole: Extent) -> Result
     match id.filter().description.reference {
         None => Ok(None),
         Some(Reference::BuiltIn(_)) => {
+            let radius = id.filter().radius(whole.settings);
             let (width, height) = (whole.width as usize, whole.height as usize);
-            Ok(Some(quick(src, width, height, id.filter().radius(whole.settings) as usize)))
+            whole.layout.map_or_else(
+                || Ok(Some(quick(src, width, height, radius as usize))),
+                |layout| planar_quick(&layout, src, radius).map(Some),
+            )
         }
         Some(Reference::Variant(_)) => {
             let Some(reference) = id.filter().reference().filter(|reference| *reference != id) else {

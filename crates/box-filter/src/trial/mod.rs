@@ -16,7 +16,7 @@ use crate::config::Pass;
 use crate::registry::SentFilter;
 use base::device::DeviceKind;
 use base::error::Result;
-use base::memory::picture_memory;
+use base::memory::{picture_memory, zeroed};
 use base::verify::MismatchReport;
 use compute::trial::{Child, Request};
 use filter::Settings;
@@ -32,8 +32,7 @@ pub const NAME: &str = "filters";
 /// The kernels of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Target {
-    /// A variant, with the default parameters or those that tuning found. If the variant filters planes, its output is then
-    /// converted; the report is about the filter only.
+    /// A variant, with the default parameters or those that tuning found.
     Variant {
         /// The variant.
         id: VariantId,
@@ -57,7 +56,7 @@ impl Target {
     /// Returns the name of the kernels on a kind of device in messages; of a folder's filter with each kernel and its file.
     fn name(&self, kind: DeviceKind) -> String {
         match self {
-            Target::Variant { id, .. } => match id.kernels(kind).filter(|_| id.opened().is_some()) {
+            Target::Variant { id, .. } => match id.code(kind).filter(|_| id.opened().is_some()) {
                 None => format!("'{id}'"),
                 Some(code) => {
                     let one = |pass: &Pass| format!("'{}' in {}", pass.kernel, pass.file);
@@ -67,6 +66,17 @@ impl Target {
             },
             Target::Convert(_) => "the conversion".to_owned(),
             Target::Correct => "the correction".to_owned(),
+        }
+    }
+
+    /// Returns the number of bytes of the output if that is planes; `None` if it is RGBA pixels.
+    fn planes_output(&self) -> Option<usize> {
+        match self {
+            Target::Variant { id, layout: Some(layout), .. } => {
+                let output = id.output_layout(*layout);
+                output.map(|_| id.planes_extent(*layout, 0).bytes()[1])
+            }
+            _ => None,
         }
     }
 
@@ -83,7 +93,7 @@ impl Target {
         let sources = cl.sources();
         let kind = cl.device.info.kind;
         let is_modified = |id: VariantId| {
-            id.kernels(kind).is_some_and(|code| code.files.iter().any(|file| sources.is_changed(file)))
+            id.code(kind).is_some_and(|code| code.files.iter().any(|file| sources.is_changed(file)))
         };
         match self {
             // `auto` may use any variant of its filter.
@@ -91,10 +101,6 @@ impl Target {
                 None => VariantId::built_in().any(is_modified),
                 Some(filter) => filter.variants().any(is_modified),
             },
-            Target::Variant { id, layout: Some(_), .. } => {
-                let mut codes = id.codes().iter();
-                sources.any_changed("convert/") || codes.any(|code| sources.any_changed(code.file))
-            }
             Target::Variant { id, .. } => is_modified(*id),
             Target::Convert(_) | Target::Correct => sources.any_changed("convert/"),
         }
@@ -104,7 +110,7 @@ impl Target {
 /// The launches of a variant in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LaunchMode {
-    /// One launch over all rows; the resulting picture is returned.
+    /// One launch over all rows; the output is returned, RGBA pixels or filtered planes.
     Whole,
     /// Bands, as in the window, and one launch over all rows if that takes little time.
     Bands,
@@ -130,7 +136,7 @@ struct Task {
 pub struct TrialReport {
     /// The difference from the reference; `None` if there is none.
     pub report: Option<MismatchReport>,
-    /// The resulting RGBA picture of [`LaunchMode::Whole`]; `None` for other launches.
+    /// The output of [`LaunchMode::Whole`], RGBA pixels or filtered planes; `None` for other launches.
     pub picture: Option<Vec<u8>>,
 }
 
@@ -205,10 +211,14 @@ impl Trials {
         };
         let name = target.name(cl.device.info.kind);
         let filter = target.filter();
+        let target_output = target.planes_output();
         let request = TrialRequest::new(cl, Some(Task { filter, target, size, settings, launch, bytes }));
         if launch == LaunchMode::Whole {
             // Requests are compared without their pictures, so this one is always sent.
-            let mut filtered = picture_memory(size.0, size.1)?;
+            let mut filtered = match target_output {
+                Some(bytes) => zeroed(bytes)?,
+                None => picture_memory(size.0, size.1)?,
+            };
             let report = self.child.ask(&name, &request, picture, &mut filtered)?;
             return Ok(Some(TrialReport { report, picture: Some(filtered) }));
         }

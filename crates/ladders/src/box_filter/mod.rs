@@ -22,7 +22,7 @@ use base::verify::{self, Checked};
 use box_filter::guarded::{GuardedInput, GuardedPicture};
 use box_filter::native::{Input, Threads};
 use box_filter::pictures::Pattern;
-use box_filter::planar::{Samples, planar_quick, planes_of, suite};
+use box_filter::planar::{planar_quick, planes_of, suite};
 use box_filter::reference::quick;
 use box_filter::shaders::Shaders;
 use box_filter::trial::{LaunchMode, Source, Target, Trials};
@@ -41,7 +41,7 @@ use ladder::sizes::Sizes;
 use ladder::tune;
 use opencl::cl::{ClContext, Device, failed};
 use opencl::kernel::unique_number;
-use opencl::memory::{Picture, Rgba, Storage};
+use opencl::memory::{Picture, Storage};
 use opencl::sources::Sources;
 use video::color::Layout;
 use whole_frames::{BuiltFilter, EngineFrames};
@@ -82,12 +82,15 @@ const LARGE_RADIUS: u32 = 63;
 /// Picture sizes for checks of planes: odd ones, and rows of a multiple of 16 samples (the length of a vector), one sample
 /// less, and one more.
 const PLANE_SIZES: [(u32, u32); 6] = [(5, 3), (1, 1), (48, 1), (1, 37), (63, 33), (139, 65)];
+/// The indices in [`suite::FORMATS`] of the formats with which the kernels of folders are checked: those of most movies, samples of
+/// two bytes with bits above and below, and packed ones, of which some have other numbers of planes.
+const FOLDER_FORMATS: [usize; 6] = [0, 1, 8, 11, 12, 15];
 /// Radii for checks of planes: for each radius at which a kernel changes its algorithm or its weights, the values just below
 /// and above.
 const PLANE_RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, MAX_RADIUS - 1, MAX_RADIUS];
 
-/// The key of a check picture: its pattern, its size, and the settings of the filter.
-type PictureKey = (Pattern, (u32, u32), Settings);
+/// The key of a check picture: its pattern, its size, the layout of its planes, and the settings of the filter.
+type PictureKey = (Pattern, (u32, u32), Option<Layout>, Settings);
 
 /// A picture of a check, and the expected output for it.
 type CheckPicture = (Vec<u8>, Vec<u8>);
@@ -136,6 +139,31 @@ enum Kind {
     Planes(Option<usize>),
 }
 
+/// The output of kernels on planes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum PlanesOutput {
+    /// Planes with the layout of the input.
+    Decoded,
+    /// Planes with samples of 12 bits.
+    Bits12,
+    /// RGBA pixels in a buffer.
+    Rgba,
+    /// RGBA pixels in an image.
+    RgbaImage,
+}
+
+impl PlanesOutput {
+    /// Returns the output of a variant on planes, in this kind of memory if it is RGBA pixels.
+    fn of(id: VariantId, storage: Storage) -> Self {
+        match (id.output_layout(Layout::planar_420(2, 2, false)), storage) {
+            (Some(output), _) if output.wide => Self::Bits12,
+            (Some(_), _) => Self::Decoded,
+            (None, Storage::Buffer) => Self::Rgba,
+            (None, Storage::Image) => Self::RgbaImage,
+        }
+    }
+}
+
 /// A case of the box filter: a picture size and a radius, and the properties that checks vary, such as the kind of memory and
 /// the division into bands.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -145,6 +173,8 @@ pub struct Case {
     /// The number of frames that the filter reads.
     frames: u32,
     kind: Kind,
+    /// The output, if the kind of memory is planes.
+    planes_output: PlanesOutput,
     bands: Bands,
     /// True if `settings` differ from those that the benchmark times, so that the case is used for checks only.
     is_other: bool,
@@ -156,7 +186,8 @@ impl Case {
     /// Returns a case in which one launch filters all rows, with test pictures of all patterns, at the settings that the
     /// benchmark times. Checks change some of these fields.
     fn new(size: (u32, u32), settings: Settings, kind: Kind) -> Self {
-        Self { size, settings, frames: 1, kind, bands: Bands::Whole, is_other: false, pictures: None }
+        let (bands, planes_output) = (Bands::Whole, PlanesOutput::Bits12);
+        Self { size, settings, frames: 1, kind, planes_output, bands, is_other: false, pictures: None }
     }
 
     /// Returns the layout of the case's planes; `None` for RGBA.
@@ -171,8 +202,13 @@ impl Case {
 
     /// Returns the extent of the whole picture.
     fn whole(&self) -> Extent {
-        let rgba = || Extent { frames: self.frames, ..Extent::rgba(self.size, self.settings) };
-        self.layout().map_or_else(rgba, |layout| Extent::planes(layout, self.settings))
+        let layout = self.layout();
+        let output = layout.and_then(|layout| match self.planes_output {
+            PlanesOutput::Decoded => Some(layout),
+            PlanesOutput::Bits12 => Some(layout.filtered()),
+            PlanesOutput::Rgba | PlanesOutput::RgbaImage => None,
+        });
+        Extent { layout, output, frames: self.frames, ..Extent::rgba(self.size, self.settings) }
     }
 
     /// Returns the number of bytes of the case's input and of its output.
@@ -224,6 +260,9 @@ impl DeviceBuffers {
             Kind::Image => [Storage::Image, Storage::Image],
             Kind::IntoImage => [Storage::Buffer, Storage::Image],
             Kind::FromImage => [Storage::Image, Storage::Buffer],
+            Kind::Planes(_) if case.planes_output == PlanesOutput::RgbaImage => {
+                [Storage::Buffer, Storage::Image]
+            }
             _ => [Storage::Buffer, Storage::Buffer],
         };
         let (from, to) = GuardedInput::with_output(cl, storages, &case.whole(), guard)?;
@@ -307,50 +346,47 @@ impl<'a> BoxFilter<'a> {
         self.filter.get().map_or(VariantId::OFF, Filter::initial)
     }
 
-    /// Returns the expected RGBA pixels of a picture of this width, with the accuracy of the filter.
-    fn expected(&self, bytes: Vec<u8>, width: u32) -> Expected {
-        match self.filter.get() {
-            None => Expected::new(bytes, Rgba { width: width as usize }),
-            Some(_) => Expected::new(bytes, self.any_variant().elements(width)),
-        }
+    /// Returns the expected output of a case, with the accuracy of the filter.
+    fn expected(&self, bytes: Vec<u8>, case: &Case) -> Expected {
+        Expected::new(bytes, self.any_variant().elements(&case.whole()))
     }
 
-    /// Returns the check picture for a key, and the reference's output for that picture.
-    fn picture(&self, of: PictureKey, cl: Option<&ClContext>) -> Result<Rc<CheckPicture>> {
-        let (pattern, size, settings) = of;
+    /// Returns the check picture of a pattern for a case, and the reference's output for that picture.
+    fn picture(&self, pattern: Pattern, case: &Case, cl: Option<&ClContext>) -> Result<Rc<CheckPicture>> {
+        let (whole, settings) = (case.whole(), case.settings);
+        let of = (pattern, case.size, whole.layout, settings);
         if let Some(known) = self.pictures.borrow().get(&of) {
             return Ok(known.clone());
         }
-        let src = pattern.input(&self.any_variant().extent(size, settings));
-        let want = self.reference(&src, size, settings, cl)?;
+        let src = pattern.input(&whole);
+        let want = self.reference(&src, whole, cl)?;
         let mut pictures = self.pictures.borrow_mut();
         // Large pictures of other settings are not needed again.
         pictures
-            .retain(|(_, (width, height), other), _| width * height <= SMALL_PIXELS || *other == settings);
+            .retain(|(_, (width, height), _, other), _| width * height <= SMALL_PIXELS || *other == settings);
         Ok(pictures.entry(of).or_insert_with(|| Rc::new((src, want))).clone())
     }
 
     /// Returns the reference's output for a picture: the box filter, or the reference of the folder's filter, which runs in the
     /// sandbox. The only variant of a filter without a reference is compared with itself.
-    fn reference(
-        &self,
-        src: &[u8],
-        size: (u32, u32),
-        settings: Settings,
-        cl: Option<&ClContext>,
-    ) -> Result<Vec<u8>> {
+    fn reference(&self, src: &[u8], whole: Extent, cl: Option<&ClContext>) -> Result<Vec<u8>> {
+        let Extent { width, height, settings, layout, .. } = whole;
         let filter = self.filter.get();
         let variant = filter.and_then(Filter::reference_or_only);
         let Some((variant, cl)) = variant.zip(cl) else {
             let radius = filter.map_or(settings.first(), |filter| filter.radius(settings));
-            return Ok(quick(src, size.0 as usize, size.1 as usize, radius as usize));
+            return match layout {
+                Some(layout) => planar_quick(&layout, src, radius),
+                None => Ok(quick(src, width as usize, height as usize, radius as usize)),
+            };
         };
         let Some(trials) = &self.trials else {
             let built = BuiltVariant::build_as(cl, variant, cl.device.info.kind)?;
-            return filter_once(cl, &built, src, variant.extent(size, settings));
+            return filter_once(cl, &built, src, whole);
         };
-        let target = Target::Variant { id: variant, layout: None, to_image: false, has_defaults: true };
-        let case = trial::Case { src: Source::Bytes(src), size, settings, launch: LaunchMode::Whole };
+        let target = Target::Variant { id: variant, layout, to_image: false, has_defaults: true };
+        let (src, size) = (Source::Bytes(src), (width, height));
+        let case = trial::Case { src, size, settings, launch: LaunchMode::Whole };
         let tried = trials.borrow_mut().run(cl, target, &case)?;
         let none = || Error::new("The reference of the filter did not run.", "Its kernels are missing.", "");
         tried.and_then(|tried| tried.picture).ok_or_else(none)
@@ -358,14 +394,20 @@ impl<'a> BoxFilter<'a> {
 
     /// Uploads a frame of the movie, given by its index, as the case's input.
     fn load_frame(&self, buffers: &mut Buffers, index: usize) -> Result<()> {
-        let frame = self.frames.get(index).ok_or_else(unusable_memory)?;
+        self.frames.get(index).ok_or_else(unusable_memory)?;
+        // The first frame is repeated before the movie's beginning.
+        let back = (0..buffers.case.frames as usize).map(|back| index.saturating_sub(back));
+        let frames = back.filter_map(|at| self.frames.get(at).map(Vec::as_slice));
         let mut input = match buffers.case.layout() {
-            Some(_) => planes_of(frame, self.size.0, self.size.1)?.1,
-            None => {
-                // The first frame is repeated before the movie's beginning.
-                let back = (0..buffers.case.whole().frames as usize).map(|back| index.saturating_sub(back));
-                back.filter_map(|at| self.frames.get(at).map(Vec::as_slice)).collect::<Vec<_>>().concat()
+            Some(_) => {
+                let block = |frame| {
+                    let mut block = planes_of(frame, self.size.0, self.size.1)?.1;
+                    block.resize(block.len().next_multiple_of(4), 0);
+                    Ok(block)
+                };
+                frames.map(block).collect::<Result<Vec<_>>>()?.concat()
             }
+            None => frames.collect::<Vec<_>>().concat(),
         };
         input.resize(buffers.case.bytes()[0], 0);
         buffers.set_input(input)
@@ -373,22 +415,21 @@ impl<'a> BoxFilter<'a> {
 
     /// Returns the expected output for the frame that is loaded, given by its index.
     fn expected_of_frame(&self, buffers: &Buffers, index: usize) -> Result<Expected> {
-        let (Case { size, settings, .. }, input) = (buffers.case, &buffers.input.0);
-        if let Some(layout) = buffers.case.layout() {
-            let bytes = planar_quick(&layout, input, settings.first())?;
-            return Ok(Expected::new(bytes, Samples(layout.filtered())));
+        let (case, input) = (buffers.case, &buffers.input.0);
+        let cl = buffers.device.as_ref().map(|device| &device.cl);
+        if case.layout().is_some() && self.filter.get().is_none() {
+            return Ok(self.expected(self.reference(input, case.whole(), cl)?, &case));
         }
-        let (key, mut known) = ((index, settings), self.expected_frame.borrow_mut());
+        let (key, mut known) = ((index, case.settings), self.expected_frame.borrow_mut());
         let bytes = match known.as_ref().filter(|(of, _)| *of == key) {
             Some((_, bytes)) => bytes.clone(),
             None => {
-                let cl = buffers.device.as_ref().map(|device| &device.cl);
-                let bytes = self.reference(input, size, settings, cl)?;
+                let bytes = self.reference(input, case.whole(), cl)?;
                 *known = Some((key, bytes.clone()));
                 bytes
             }
         };
-        Ok(self.expected(bytes, size.0))
+        Ok(self.expected(bytes, &case))
     }
 
     /// Returns the index of the frame that the benchmark's round with this number filters; `None` while tuning, which has no
@@ -400,8 +441,11 @@ impl<'a> BoxFilter<'a> {
     /// Returns the case with these settings at the benchmark's picture size. It has RGBA buffers, one launch over all rows, and
     /// test pictures of all patterns.
     pub fn case(&self, settings: impl Into<Settings>) -> Case {
-        let frames = self.any_variant().frames() as u32;
-        Case { frames, ..Case::new(self.size, settings.into(), Kind::Buffer) }
+        let id = self.any_variant();
+        let kind = if id.reads_planes() { Kind::Planes(None) } else { Kind::Buffer };
+        let planes_output = PlanesOutput::of(id, Storage::Buffer);
+        let frames = id.frames() as u32;
+        Case { frames, planes_output, ..Case::new(self.size, settings.into(), kind) }
     }
 
     /// Returns the cases of small pictures with which a variant that is timed at `timed` is checked on this kind of memory. Variants
@@ -424,6 +468,36 @@ impl<'a> BoxFilter<'a> {
         });
         let all = sizes.chain(other_radius_cases(&RADII_SIZES, radii, kind)).chain(of_folder);
         all.map(move |case| Case { frames, ..case })
+    }
+
+    /// Returns the check cases of kernels on planes that are timed at `timed`: small planes of every format, and `large`.
+    fn small_planes(&self, timed: &Case, large: Case) -> Vec<Case> {
+        let (filter, Case { settings, frames, planes_output, .. }) = (self.filter.get(), *timed);
+        let bands = [Bands::Whole, Bands::Odd];
+        let of_size = |format: usize, size| {
+            let pictures = (format > 0).then_some(2);
+            let case = Case { pictures, ..Case::new(size, settings, Kind::Planes(Some(format))) };
+            bands.map(|bands| Case { bands, ..case })
+        };
+        // The reference of a folder runs in the sandbox, which takes its time.
+        let formats: Vec<usize> = match filter {
+            None => (0..suite::FORMATS.len()).collect(),
+            Some(_) => FOLDER_FORMATS.to_vec(),
+        };
+        let sizes = formats
+            .into_iter()
+            .flat_map(|format| PLANE_SIZES.into_iter().flat_map(move |size| of_size(format, size)));
+        let radii: &[u32] = if filter.is_none() { &PLANE_RADII } else { &[] };
+        let radii = other_radius_cases(&RADII_SIZES[1..], radii, Kind::Planes(Some(0)));
+        let extremes = filter.map_or_else(Vec::new, |filter| filter.extremes(settings)).into_iter();
+        let extremes = extremes.map(|settings| Case {
+            is_other: true,
+            pictures: Some(2),
+            ..Case::new(RADII_SIZES[1], settings, Kind::Planes(Some(0)))
+        });
+        let all = sizes.chain(radii).chain(extremes).filter(|case| case.layout().is_some());
+        let large = Case { kind: Kind::Planes(None), ..large };
+        all.chain([large]).map(|case| Case { frames, planes_output, ..case }).collect()
     }
 }
 
@@ -469,6 +543,12 @@ impl BoxFilter<'_> {
         checks_parameters: true,
         ..LadderInfo::DEFAULT
     };
+
+    /// The description of the ladder for a folder's filter of planes.
+    const PLANES_INFO: LadderInfo = LadderInfo {
+        peaks: &[PeakKernel { name: "copy of planes", note: None, computes: false }],
+        ..Self::INFO
+    };
 }
 
 impl Ladder for BoxFilter<'_> {
@@ -479,7 +559,7 @@ impl Ladder for BoxFilter<'_> {
     type Buffers = Buffers;
 
     fn info(&self) -> &LadderInfo {
-        &Self::INFO
+        if self.any_variant().reads_planes() { &Self::PLANES_INFO } else { &Self::INFO }
     }
 
     fn variants(&self) -> &'static [Variant<Code, NonClVariant>] {
@@ -550,7 +630,7 @@ impl Ladder for BoxFilter<'_> {
             cache_class: Some(tuned::class_of(self.any_variant().filter(), class, radius)),
             uses_tuned: folder.is_some(),
             is_frame: true,
-            bytes: 4.0 * f64::from(case.frames + 1) * pixels,
+            bytes: case.bytes().map(|bytes| bytes as f64).iter().sum(),
             operations: if folder.is_none() { pixels * window * window } else { 0.0 },
             output: case.bytes()[1],
             // Counted in pictures: source, destination, row sums and expected output in each kind of memory; source and output
@@ -572,19 +652,7 @@ impl Ladder for BoxFilter<'_> {
             Built::Copy(_) => Vec::new(),
             Built::Shaders(..) => vec![*timed],
             Built::Threads(..) => self.small_cases_on(Kind::Host, timed).chain([*timed]).collect(),
-            Built::Kernels(_, variant, _) if variant.id().reads_planes() => {
-                let bands = [Bands::Whole, Bands::Odd];
-                let of_size = |format: usize, size| {
-                    let pictures = (format > 0).then_some(2);
-                    let case = Case { pictures, ..Case::new(size, settings, Kind::Planes(Some(format))) };
-                    bands.map(|bands| Case { bands, ..case })
-                };
-                let sizes = (0..suite::FORMATS.len())
-                    .flat_map(|format| PLANE_SIZES.into_iter().flat_map(move |size| of_size(format, size)));
-                let radii = other_radius_cases(&RADII_SIZES[1..], &PLANE_RADII, Kind::Planes(Some(0)));
-                let all = sizes.chain(radii).filter(|case| case.layout().is_some());
-                all.chain([Case { kind: Kind::Planes(None), ..large }]).collect()
-            }
+            Built::Kernels(_, variant, _) if variant.id().reads_planes() => self.small_planes(timed, large),
             Built::Kernels(.., into_image) => {
                 let mut all: Vec<Case> = self.small_cases_on(kind, timed).collect();
                 all.insert(CHECK_SIZES.iter().map(|(_, bands)| bands.len()).sum(), large);
@@ -622,7 +690,7 @@ impl Ladder for BoxFilter<'_> {
                 let shaders = self.engine.as_ref().ok_or_else(none)?.borrow_mut().shaders(self.size)?;
                 Ok(Built::Shaders(shaders, Cell::new(0)))
             }
-            Part::Peak(_, index) => Ok(Built::Copy(index > 0)),
+            Part::Peak(_, index) => Ok(Built::Copy(index > 0 || self.any_variant().reads_planes())),
             Part::Kernels(cl, config) => {
                 let unknown =
                     || Error::new("There is no variant with these kernels.", config.code().file, "");
@@ -650,7 +718,10 @@ impl Ladder for BoxFilter<'_> {
     /// Returns the case changed to the kind of memory in which the variant works.
     fn case_of(&self, built: &Built, case: &Case) -> Case {
         let kind = match built {
-            Built::Kernels(_, variant, _) if variant.id().reads_planes() => Kind::Planes(None),
+            Built::Kernels(_, variant, _) if variant.id().reads_planes() => {
+                let planes_output = PlanesOutput::of(variant.id(), variant.output);
+                return Case { kind: Kind::Planes(None), planes_output, ..*case };
+            }
             Built::Kernels(_, variant, _) => match (variant.input, variant.output) {
                 (Storage::Image, Storage::Image) => Kind::Image,
                 (Storage::Image, Storage::Buffer) => Kind::FromImage,
@@ -675,23 +746,15 @@ impl Ladder for BoxFilter<'_> {
     }
 
     fn load(&self, buffers: &mut Buffers, input: &str) -> Result<Expected> {
-        let Case { size, settings, .. } = buffers.case;
-        let radius = settings.first();
+        let case = buffers.case;
         let Some(pattern) = Pattern::ALL.into_iter().find(|pattern| pattern.name() == input) else {
             self.load_frame(buffers, 0)?;
             return self.expected_of_frame(buffers, 0);
         };
-        let Some(layout) = buffers.case.layout() else {
-            let cl = buffers.device.as_ref().map(|device| &device.cl);
-            let (input, bytes) = self.picture((pattern, size, settings), cl)?.as_ref().clone();
-            buffers.set_input(input)?;
-            return Ok(self.expected(bytes, size.0));
-        };
-        let mut block = suite::block(pattern, &layout, radius);
-        block.resize(buffers.case.bytes()[0], 0);
-        let bytes = planar_quick(&layout, &block, radius)?;
-        buffers.set_input(block)?;
-        Ok(Expected::new(bytes, Samples(layout.filtered())))
+        let cl = buffers.device.as_ref().map(|device| &device.cl);
+        let (input, bytes) = self.picture(pattern, &case, cl)?.as_ref().clone();
+        buffers.set_input(input)?;
+        Ok(self.expected(bytes, &case))
     }
 
     fn load_round(&self, buffers: &mut Buffers, round: u32) -> Result<()> {

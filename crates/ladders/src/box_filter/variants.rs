@@ -72,7 +72,7 @@ fn with_work(id: VariantId, work: Work<Code, NonClVariant>) -> Variant<Code, Non
 /// Returns the implementation of a variant; `None` if it has nothing to time.
 fn work(id: VariantId) -> Option<Work<Code, NonClVariant>> {
     Some(match id.work {
-        filter::Work::Kernels(codes) | filter::Work::Planes(codes) => Work::Kernels(codes),
+        filter::Work::Kernels(codes) => Work::Kernels(codes),
         filter::Work::Fastest(untuned) => Work::Fastest(Some(untuned)),
         filter::Work::Shaders => Work::Shaders(NonClVariant::Shaders),
         filter::Work::Threads => {

@@ -125,7 +125,7 @@ fn cell(row: Option<&RowReport>) -> String {
 pub(super) fn declared_variants() -> Vec<VariantSummary> {
     let summary = |id: VariantId| {
         let kernels = [DeviceKind::Cpu, DeviceKind::Gpu].map(|kind| {
-            let parameters = id.kernels(kind).map(|code| Config::new(code, kind).to_string());
+            let parameters = id.code(kind).map(|code| Config::new(code, kind).to_string());
             Some((*id.files(kind)?.first()?, parameters.unwrap_or_default()))
         });
         VariantSummary { id: id.name, title: id.title, idea: id.idea, back_end: id.back_end(), kernels }

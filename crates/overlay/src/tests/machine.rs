@@ -50,7 +50,7 @@ pub(super) fn device_list(is_pending: bool) -> DeviceList<'static> {
 
 /// Returns the state of a search for the fastest configuration, with some trials, of which one has this status.
 pub(super) fn searched(status: Status) -> Tuning {
-    let code = named("running-sum").kernels(DeviceKind::Cpu).unwrap();
+    let code = named("running-sum").code(DeviceKind::Cpu).unwrap();
     let trial = |x, status| Trial {
         variant: "running-sum",
         config: Config::new(code, DeviceKind::Cpu).with("STRIP_X", x),

@@ -13,7 +13,7 @@ use stats::FilterWork;
 
 /// Returns the kernels of a variant with two passes, which take these times, and of which each reads a pixel 15 times.
 fn two_passes(pass_ms: [f64; 2]) -> FilterWork {
-    let code = named("flat").kernels(DeviceKind::Gpu).unwrap();
+    let code = named("flat").code(DeviceKind::Gpu).unwrap();
     let launch = |kernel| LaunchWork {
         reads: Transfer::new(15_000_000, 4),
         writes: Transfer::new(1_000_000, 8),

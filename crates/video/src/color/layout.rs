@@ -263,6 +263,12 @@ impl Layout {
         layout
     }
 
+    /// Returns true if samples of both layouts are at the same places and have the same bits, whatever colours they stand for.
+    pub fn is_stored_as(&self, other: &Self) -> bool {
+        let Self { interlaced, siting, matrix, range, .. } = *other;
+        Self { interlaced, siting, matrix, range, ..*self } == *other
+    }
+
     /// Returns the length in bytes of the picture after conversion to RGBA8.
     pub fn rgba_bytes(&self) -> usize {
         rgba_bytes((self.width, self.height))

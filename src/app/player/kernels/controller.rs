@@ -461,8 +461,8 @@ impl LiveKernels {
     ) {
         let frame = cx.frames.presenter.screen.frame().filter(|_| devices.can_validate());
         let (Some(frame), Some(kept)) = (frame, self.versions.version(number)) else { return };
-        if variant.kernels(DeviceKind::Cpu).is_none() {
-            cx.overlay.show_message(format!("'{variant}' has no kernels on RGBA pictures to wipe."));
+        if variant.code(DeviceKind::Cpu).is_none() {
+            cx.overlay.show_message(format!("'{variant}' has no kernels to wipe."));
             return;
         }
         devices.builds.builder.request(Request::Validate(VersionRequest {
