@@ -74,8 +74,9 @@ pub(crate) fn with_version(name: String, version: Option<u64>) -> String {
 
 /// Returns the version of edited kernels with which a frame of this setting was filtered; `None` for the built-in kernels.
 pub(crate) fn edited_version(view: &View, setting: &Setting) -> Option<u64> {
-    let is_edited =
-        setting.version > 1 || view.kernels.edited_version(setting.variant) == Some(setting.version);
+    let Setting { variant, version, .. } = *setting;
+    let is_saved = version > 1 && !view.kernels.is_as_opened(variant, version);
+    let is_edited = is_saved || view.kernels.edited_version(variant) == Some(version);
     is_edited.then_some(setting.version)
 }
 
