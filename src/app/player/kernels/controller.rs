@@ -3,7 +3,7 @@
 
 use super::filters::{self, Filters};
 use super::shown::{SourceKey, updated_source};
-use super::stack::{FilterStack, SavedMember};
+use super::stack::FilterStack;
 use super::stored::{Storage, local_time};
 use super::*;
 use crate::app::kernels::history::History;
@@ -103,7 +103,7 @@ impl LiveKernels {
         // Nothing is stored if the user wants nothing saved.
         let history = settings::folder().map(|root| History::at(&root.join("versions"), &folder));
         self.storage = Storage::open(&folder, history, waker);
-        self.watching = Some(FolderWatcher::start(folder, current, waker, system_watcher));
+        self.watching = Some(FolderWatcher::start(folder, Some(current), waker, system_watcher));
     }
 
     /// Sets the last stack of filters, which the settings have, and starts to read the filters of these folders, which run below the
@@ -215,7 +215,7 @@ impl LiveKernels {
         }
         for news in std::mem::take(&mut devices.builds.news) {
             is_new = true;
-            self.note_members(&news);
+            self.note_members(&news, cx);
             if let Some((subject, validation)) = self.versions.process(news) {
                 report(subject, validation, cx);
             }
@@ -228,11 +228,8 @@ impl LiveKernels {
         if let Some(awaited) = self.awaited.take_if(|awaited| !is_building(awaited)) {
             // Meanwhile the user may have chosen a variant of the new filter, or none.
             let chosen = cx.chosen();
-            let is_next = self.next_chosen(Filter::selected()).is_some_and(|(variant, _)| variant == awaited);
-            self.exchange_chosen(cx);
-            if is_next || chosen != VariantId::OFF && !is_same_filter(chosen.opened(), Filter::selected()) {
-                cx.frames.choice.choose_variant(awaited);
-            }
+            let is_forced = chosen != VariantId::OFF && !is_same_filter(chosen.opened(), Filter::selected());
+            self.choose_awaited(awaited, is_forced, cx);
         }
         self.update_stack(devices, cx);
         self.versions.note_device(cx.frames.device_changes, devices.builds.restarts);

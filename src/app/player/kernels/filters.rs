@@ -1,5 +1,6 @@
 //! The list of filters, and the change from one to another: the box filter, and those of folders.
 
+use super::member::Member;
 use super::stored::Storage;
 use super::thumbnails::{self, Thumbnails};
 use super::*;
@@ -45,6 +46,17 @@ impl Filters {
         let rows = rows.into_iter().filter(|row| !self.shown.rows.iter().any(|own| own.folder == row.folder));
         let new: Vec<FilterRow> = rows.collect();
         self.shown.rows.extend(new);
+    }
+
+    /// Names a filter as its description does now, in the row of the folder that members of the stack with this filter have.
+    pub(super) fn rename(&mut self, filter: &Filter, members: &[Member]) {
+        let members = members.iter().filter(|member| std::ptr::eq(member.variant.filter(), filter));
+        for folder in members.filter_map(|member| member.folder.as_ref()) {
+            for row in self.shown.rows.iter_mut().filter(|row| row.folder.as_ref() == Some(folder)) {
+                let FilterRow { name, sentence, .. } = row_of(filter);
+                (row.name, row.sentence, row.error) = (name, sentence, None);
+            }
+        }
     }
 
     /// Lists the filter of the watched folder as the one that was used last, with its error if its description is wrong. Without a
