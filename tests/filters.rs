@@ -386,6 +386,31 @@ fn filters_are_written_chosen_and_shown_beside_each_other_in_the_window() {
     assert!(stderr.lines().all(is_expected), "{stderr}");
 }
 
+#[test]
+fn two_folders_of_one_name_keep_their_settings() {
+    let (display, folder) = (Display::start(&[]), Folder::new("filters-namesakes"));
+    let first = sobel(&folder, "a/sobel", &[("\"Sobel\"", "\"First\"")]);
+    let here = folder.folder("here");
+    sobel(&folder, "here/clreel-filters/sobel", &[("\"Sobel\"", "\"Second\"")]);
+    let movie = Movie { size: (64, 48), stamps_ms: steady(500), ..Movie::default() };
+    let mut command = window_of(&display, &folder, &movie);
+    command.current_dir(&here).env("HOME", &here).arg("--filter").arg(&first).args(["--set", "gain=2"]);
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    session.wait_for_title("sobel/plain, gain = 2 ");
+    session.wait_for_frames();
+    session.display.key("F");
+    session.wait_for_text("Second");
+    for (name, gain) in [("Second", "1"), ("First", "2"), ("Box filter", ""), ("Second", "1"), ("First", "2")]
+    {
+        session.click(name);
+        let title = if gain.is_empty() { "r=7".to_owned() } else { format!("sobel/plain, gain = {gain} ") };
+        session.wait_for_title(&title);
+        session.wait_for_end_of("Opening the folder");
+    }
+    session.quit();
+}
+
 /// Waits until a side of a wipe has this filter. The graph also names filters, with their times.
 fn wait_for_side(session: &mut Session, filter: &str) {
     let is_side = |text: &str| text.starts_with(filter) && text.contains("\np50");

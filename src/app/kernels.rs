@@ -99,7 +99,7 @@ pub(crate) struct FolderWatcher {
 impl FolderWatcher {
     /// Starts a thread that watches the folder through the notifications of the watcher that `watcher` creates, and that reads
     /// the folder at once. If the environment names the folder, `current` has the sources from which programs have been built; `None`
-    /// for the folder of a filter in the stack besides the chosen one, which the environment does not name.
+    /// for folders that are opened later, from which nothing has been built.
     pub(crate) fn start(
         folder: PathBuf,
         current: Option<&CurrentSources>,

@@ -62,7 +62,9 @@ enum Place {
 impl FilterStack {
     /// Starts to read the filters of these folders, which run below the chosen one.
     pub(super) fn begin(&mut self, below: Vec<PathBuf>, waker: &Waker) {
-        let saved = |folder: PathBuf| SavedMember::new(folder.to_str().map(str::to_owned));
+        // The list of filters has absolute paths.
+        let absolute = |folder: PathBuf| std::path::absolute(&folder).unwrap_or(folder);
+        let saved = |folder| SavedMember::new(absolute(folder).to_str().map(str::to_owned));
         self.read(below.into_iter().map(saved).collect(), Place::Below, waker);
     }
 
