@@ -400,3 +400,35 @@ fn the_script_of_verdicts_notices_a_verdict_that_is_wrong() {
         assert!(is_right == passes && told.contains(word), "{told}");
     }
 }
+
+/// Folders of one name are told apart by a hash of their files.
+#[test]
+fn two_folders_of_one_name_are_named_as_different_filters() {
+    let folder = Folder::new("compare-folders");
+    let one = crate::filters::sobel(&folder, "a/sobel", &[]);
+    let other = crate::filters::sobel(&folder, "b/sobel", &[("Shows edges", "Shows all edges")]);
+    let save = |filter: &Path, name: &str| {
+        let file = folder.file(name);
+        let args = ["bench", "--size", "64x48", "--frames", "10", "--filter"];
+        finish(clreel(&args).arg(filter).arg("--save").arg(&file), 0);
+        file.to_str().unwrap().to_owned()
+    };
+    let [first, again, second] =
+        [(&one, "1.json"), (&one, "2.json"), (&other, "3.json")].map(|(f, n)| save(f, n));
+    let hash = |file: &str| {
+        let saved = read_json(Path::new(file));
+        let kernel = saved["devices"][0]["runs"][0]["variants"][0]["kernel"].clone();
+        kernel["filter"].as_str().unwrap()[..8].to_owned()
+    };
+    assert_eq!(hash(&first), hash(&again));
+    let output = clreel(&["compare", &first, &second]).output().unwrap();
+    let printed = text(&output.stdout);
+    let sentence = format!(
+        "'sobel' in A ({}) and in B ({}) are different filters of one name, or different texts of one.",
+        hash(&first),
+        hash(&second)
+    );
+    assert!(printed.contains(&sentence), "{printed}");
+    let output = clreel(&["compare", &first, &again]).output().unwrap();
+    assert!(!text(&output.stdout).contains("different filters"), "{output:?}");
+}

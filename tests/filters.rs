@@ -358,7 +358,8 @@ fn filters_are_written_chosen_and_shown_beside_each_other_in_the_window() {
     let beside = texts.iter().rev().find(|t| t.text == "Beside the present one").unwrap();
     session.click_at(beside.center());
     session.wait_for_title("my-filter/plain, levels = 4 ");
-    wait_for_side(&mut session, "sobel/plain gain = 1");
+    // The folder as it was opened is no edit.
+    wait_for_side(&mut session, "sobel/plain gain = 1\n");
     session.display.key("w");
     session.click("Box filter");
     session.wait_for_title("running-sum, r=7");
@@ -383,6 +384,31 @@ fn filters_are_written_chosen_and_shown_beside_each_other_in_the_window() {
     let is_expected =
         |line: &str| line.starts_with("clreel: Saved ") && line.contains("-my-filter-plain-levels-4");
     assert!(stderr.lines().all(is_expected), "{stderr}");
+}
+
+#[test]
+fn two_folders_of_one_name_keep_their_settings() {
+    let (display, folder) = (Display::start(&[]), Folder::new("filters-namesakes"));
+    let first = sobel(&folder, "a/sobel", &[("\"Sobel\"", "\"First\"")]);
+    let here = folder.folder("here");
+    sobel(&folder, "here/clreel-filters/sobel", &[("\"Sobel\"", "\"Second\"")]);
+    let movie = Movie { size: (64, 48), stamps_ms: steady(500), ..Movie::default() };
+    let mut command = window_of(&display, &folder, &movie);
+    command.current_dir(&here).env("HOME", &here).arg("--filter").arg(&first).args(["--set", "gain=2"]);
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    session.wait_for_title("sobel/plain, gain = 2 ");
+    session.wait_for_frames();
+    session.display.key("F");
+    session.wait_for_text("Second");
+    for (name, gain) in [("Second", "1"), ("First", "2"), ("Box filter", ""), ("Second", "1"), ("First", "2")]
+    {
+        session.click(name);
+        let title = if gain.is_empty() { "r=7".to_owned() } else { format!("sobel/plain, gain = {gain} ") };
+        session.wait_for_title(&title);
+        session.wait_for_end_of("Opening the folder");
+    }
+    session.quit();
 }
 
 /// Waits until a side of a wipe has this filter. The graph also names filters, with their times.

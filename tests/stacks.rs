@@ -114,6 +114,8 @@ fn a_stack_is_put_together_ordered_undone_and_made_again_in_the_window() {
     // The switch of the first, and its key, leave the other one alone.
     session.display.key("0");
     session.wait_for_title("- running-sum r=7 ");
+    session.wait_for_text("the selected filter is off");
+    assert!(session.texts().iter().any(|t| t.text == "gain"), "the sliders stay");
     session.display.key("1");
     session.wait_for_title("- sobel/plain gain = 1 + running-sum r=7 ");
 
@@ -152,6 +154,20 @@ fn a_stack_is_put_together_ordered_undone_and_made_again_in_the_window() {
     session.wait("the error in the row", |s| s.texts().iter().any(|t| t.text.starts_with("Skipped: ")));
     session.wait_for_title("- sobel/plain gain = 1 + running-sum r=8 ");
 
+    // One that is switched off is chosen by a click, and stays off.
+    click_switch(&mut session, "Sobel");
+    session.wait_for_title("- running-sum, r=8 ");
+    let at = name(&mut session, "Sobel").unwrap();
+    session.click_at(at);
+    session.wait("the sliders of Sobel", |s| s.texts().iter().any(|t| t.text == "gain"));
+    session.wait_for_title("- running-sum r=8 ");
+    click_switch(&mut session, "Sobel");
+    session.wait_for_title("- sobel/plain gain = 1 + running-sum r=8 ");
+    let at = name(&mut session, "Box filter").unwrap();
+    session.click_at(at);
+    session.wait("the sliders of the box filter", |s| s.texts().iter().any(|t| t.text == "Radius"));
+    session.wait_for_title("- sobel/plain gain = 1 + running-sum r=8 ");
+
     // The second one is removed, then the chosen one: the next takes its place.
     for title in ["- sobel/plain, gain = 1 ", "- broken/plain gain = 1 "] {
         let texts = session.texts();
@@ -166,6 +182,104 @@ fn a_stack_is_put_together_ordered_undone_and_made_again_in_the_window() {
     session.wait("no stack", |s| s.texts().iter().all(|t| t.text != "="));
     let stderr = session.quit();
     assert!(stderr.contains("broken") && !stderr.contains("panicked"), "{stderr}");
+}
+
+#[test]
+fn a_stack_is_made_again_without_a_folder_that_is_gone() {
+    let (display, folder) = (Display::start(&[]), Folder::new("stacks-again"));
+    let edges = sobel(&folder, "sobel", &[]);
+    let movie = Movie { size: (64, 48), stamps_ms: steady(500), ..Movie::default() };
+    let open = || {
+        let mut command = window_of(&display, &folder, &movie);
+        command.env("CLREEL_SETTINGS", folder.file("settings.json"));
+        command
+    };
+    let gone = sobel(&folder, "gone", &[]);
+    let mut command = open();
+    let mut session =
+        Session::start(&display, command.arg("--filter").arg(&gone).arg("--filter").arg(&edges));
+    session.wait_for_title("- gone/plain gain = 1 + sobel/plain gain = 1 ");
+    session.wait_for_frames();
+    session.display.key("F");
+    session.wait_for_text("Stack: ");
+    session.quit();
+    std::fs::remove_dir_all(&gone).unwrap();
+    let mut session = Session::start(&display, &mut open());
+    session.resize(1280, 720);
+    session.wait_for_frames();
+    session.click("Again: gone + sobel");
+    session.wait_for_text("'gone' was left out of the stack.");
+    session.wait_for_title("- sobel/plain, gain = 1 ");
+    session.quit();
+}
+
+#[test]
+fn saved_files_of_a_member_take_over_and_a_fault_leaves_the_version_before() {
+    let (display, folder) = (Display::start(&[]), Folder::new("stacks-saved"));
+    let (low, edges) = (sobel(&folder, "low", &[]), sobel(&folder, "sobel", &[]));
+    let here = folder.folder("here");
+    let movie = Movie { size: (64, 48), stamps_ms: steady(500), ..Movie::default() };
+    let mut command = window_of(&display, &folder, &movie);
+    command.current_dir(&here).env("HOME", &here).args(stack(&[&low, &edges], "off"));
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    session.wait_for_title("- low/plain gain = 1 ");
+    session.wait_for_frames();
+    session.display.key("F");
+    session.wait_for_text("Stack: ");
+    let is_filled_with = |session: &mut Session, value: u8| {
+        session.wait("the picture of the member", |session| {
+            session.display.key("s");
+            let frames = saved_files(&here, "clreel-frame-", ".png");
+            let last = frames.iter().max_by_key(|path| path.metadata().unwrap().modified().unwrap());
+            last.is_some_and(|frame| {
+                png(frame).2.chunks_exact(4).all(|rgba| rgba == [value, value, value, 255])
+            })
+        });
+    };
+    let [description, kernel] =
+        ["filter.toml", "sobel.cl"].map(|name| std::fs::read_to_string(low.join(name)).unwrap());
+    let result = "(uchar4)(convert_uchar3_sat_rte(gain * sqrt(gx * gx + gy * gy)), 255)";
+    let filled = |with: &str| kernel.replace(result, with);
+    folder.with("low/sobel.cl", filled("(uchar4)(9, 9, 9, 255)"));
+    is_filled_with(&mut session, 9);
+
+    // Kernels that do not build, and those that crash, do not take over.
+    let before = "The version before the last one runs: ";
+    folder.with(
+        "low/sobel.cl",
+        filled("(uchar4)(8, 8, 8, 255);;").replace("const float3 gx", "const flaot3 gx"),
+    );
+    session.wait_for_text(before);
+    is_filled_with(&mut session, 9);
+    folder.with("low/sobel.cl", filled("(uchar4)(9, 9, 9, 255)"));
+    session.wait_for_end_of(before);
+    let far = "*(volatile __global uchar *)((ulong)1 << 46) = 1; dst[0] = (uchar4)(7)";
+    folder.with("low/sobel.cl", kernel.replace(&format!("dst[y * width + x] = {result}"), far));
+    session.wait_for_text("crashed in the sandbox");
+    is_filled_with(&mut session, 9);
+
+    // A description takes over with its kernels, a wrong one does not.
+    folder.with("low/sobel.cl", filled("(uchar4)(7, 7, 7, 255)"));
+    is_filled_with(&mut session, 7);
+    folder.with("low/filter.toml", description.replace("sentence", "sentense"));
+    session.wait_for_text("'sentense' is no key");
+    let named = description.replace("\"Sobel\"", "\"Low two\"").replace("default = 1.0", "default = 1.5");
+    folder.with("low/filter.toml", named);
+    session.wait_for_text("Low two");
+    session.wait_for_end_of(before);
+    session.wait_for_title("- low/plain gain = 1 ");
+    is_filled_with(&mut session, 7);
+    let stderr = session.quit();
+    assert!(!stderr.contains("panicked"), "{stderr}");
+}
+
+/// Clicks on the switch before the name of a filter in the stack.
+fn click_switch(session: &mut Session, name: &str) {
+    let texts = session.texts();
+    let handle = texts.iter().position(|t| t.text == "=").unwrap();
+    let name = texts[handle..].iter().find(|t| t.text == name).unwrap();
+    session.click_at(((name.x - 15.0) as i32, name.center().1));
 }
 
 /// Returns the number of times in rows of the stack.

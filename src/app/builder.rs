@@ -55,6 +55,8 @@ pub(crate) enum News {
     Installed,
     /// The result of building a variant; an error says why it cannot be built or must not run.
     Variant(VariantId, Result<()>),
+    /// The result of building a variant of a filter in the stack besides the chosen one.
+    Member(MemberVersion, Result<()>),
     /// The result of a trial (a run in the sandbox) of a variant that is in use: how its output differs from the reference
     /// (`None` if it is exact), or the error for which the trial failed.
     Tried(TrialCase, Result<Option<MismatchReport>>),
@@ -122,13 +124,22 @@ pub(crate) enum Request {
     Need(Need),
     /// Builds the programs of a variant once more, for example after tuning has changed its parameters.
     Again(VariantId),
-    /// Builds a variant of a filter in the stack besides the chosen one, from these sources from now on.
-    Member { variant: VariantId, sources: Sources },
+    /// Builds a variant of a filter in the stack besides the chosen one. `size` is that of the pictures that it filters; `None` if
+    /// it is not known. If it cannot be built or fails its trial, its kernels from before stay in use.
+    Member { version: MemberVersion, size: Option<(u32, u32)> },
     /// Validates and builds the edited kernels of one version.
     Validate(VersionRequest),
     /// Disassembles the program of a variant for pictures of this size and format. `version` is the number of the version of the
     /// edited kernels, which has these sources; 0 for built-in kernels.
     MachineCode { version: u64, sources: Sources, variant: VariantId, pictures: PictureInfo },
+}
+
+/// A variant of a filter in the stack besides the chosen one, and the sources from which it is built.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MemberVersion {
+    pub variant: VariantId,
+    pub settings: box_filter::Settings,
+    pub sources: Sources,
 }
 
 /// A request to build programs for a new context.

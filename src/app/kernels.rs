@@ -98,18 +98,19 @@ pub(crate) struct FolderWatcher {
 
 impl FolderWatcher {
     /// Starts a thread that watches the folder through the notifications of the watcher that `watcher` creates, and that reads
-    /// the folder at once. If the environment names the folder, `current` has the sources from which programs have been built.
+    /// the folder at once. If the environment names the folder, `current` has the sources from which programs have been built; `None`
+    /// for folders that are opened later, from which nothing has been built.
     pub(crate) fn start(
         folder: PathBuf,
-        current: &CurrentSources,
+        current: Option<&CurrentSources>,
         waker: &Waker,
         watcher: MakeWatcher,
     ) -> Self {
-        let current = current.clone();
+        let current = current.cloned();
         let (messages, received) = channel();
         let sender = messages.clone();
         let job = Job::spawn("kernels", WATCH_FAILED, waker, move |reporter| {
-            let named = sources::named_folder().map(|_| current.get());
+            let named = sources::named_folder().zip(current).map(|(_, current)| current.get());
             let known = named.filter(|sources| !sources.is_unreadable());
             let (path, places, disk) = (folder, Places::default(), Disk::default());
             let (notifications, is_gone, is_slow) = (None, false, None);

@@ -132,11 +132,14 @@ struct RowEntry<'a> {
     ratio_low: Option<f64>,
     ratio_high: Option<f64>,
     kernel_changed: Option<bool>,
+    /// The hashes of the two filters of folders, if they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filters: Option<&'a [String; 2]>,
 }
 
 impl<'a> RowEntry<'a> {
     fn new(row: &'a Comparison) -> Self {
-        let Comparison { device, case, row, result, times, .. } = row;
+        let Comparison { device, case, row, result, times, filters, .. } = row;
         let compared = result.as_ref().ok();
         let [before_ms, after_ms] = times.map(|times| times.map(|times| times.series.p50));
         Self {
@@ -156,6 +159,7 @@ impl<'a> RowEntry<'a> {
             ratio_low: compared.map(|compared| compared.ratio.low),
             ratio_high: compared.map(|compared| compared.ratio.high),
             kernel_changed: compared.and_then(|compared| compared.changed_kernel),
+            filters: filters.as_ref(),
         }
     }
 
@@ -206,8 +210,23 @@ fn print(args: &CompareArgs, before: &str, all: &[ResultComparison]) -> Result<(
             print_line("")?;
         }
         print_line(summary(all_rows))?;
+        if let Some(row) = all_rows.iter().find(|row| row.filters.is_some()) {
+            print_line(filters_text(row))?;
+        }
     }
     Ok(())
+}
+
+/// Returns a sentence that says that the filters of a row are different ones; empty if they are not.
+fn filters_text(row: &Comparison) -> String {
+    let Some(hashes) = &row.filters else { return String::new() };
+    let name = row.row.split_once('/').map_or(row.row.as_str(), |(name, _)| name);
+    // Eight digits tell a few filters apart.
+    let [before, after] = hashes.each_ref().map(|hash| hash.get(..8).unwrap_or(hash));
+    let text = format!(
+        "'{name}' in A ({before}) and in B ({after}) are different filters of one name, or different texts of one."
+    );
+    escaped(&text).into_owned()
 }
 
 /// The header of tables. A is the first result, B the other one; times are in milliseconds.
@@ -217,6 +236,7 @@ const HEADER: [&str; 4] = ["row", "A ms", "B ms", "B compared with A"];
 fn cells(row: &Comparison) -> [String; 4] {
     let [before, after] = row.medians().map(|median| median.unwrap_or_else(|| "–".to_owned()));
     let result = match &row.result {
+        Ok(Compared { verdict, .. }) if row.filters.is_some() => format!("{verdict}; other filter or text"),
         Ok(Compared { verdict, changed_kernel: Some(true), .. }) => format!("{verdict}; other kernel"),
         Ok(Compared { verdict, .. }) => verdict.to_string(),
         Err(why) => escaped(&why.to_string()).into_owned(),

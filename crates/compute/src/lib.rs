@@ -16,6 +16,7 @@ pub mod trial;
 pub mod variant;
 pub mod work;
 
+use opencl::sources::Sources;
 use serde::{Deserialize, Serialize};
 
 /// The technology that a variant computes with.
@@ -56,4 +57,17 @@ pub struct KernelFile {
     pub file: String,
     /// A hash of the file's text, including all included files.
     pub hash: String,
+    /// A hash of all kernels and of `filter.toml` in the folder of a user's filter; `None` for built-in filters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+}
+
+impl KernelFile {
+    /// Returns this file with its hashes; `None` if it is missing or cannot be read.
+    pub fn of(file: &str, sources: &Sources) -> Option<Self> {
+        let hash = sources.fingerprint(file).ok()?;
+        let folder = file.split_once('/').map(|(folder, _)| folder);
+        let filter = folder.and_then(|folder| sources.filter_fingerprint(folder));
+        Some(Self { file: file.to_owned(), hash, filter })
+    }
 }

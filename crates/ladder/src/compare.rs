@@ -34,6 +34,9 @@ pub struct Comparison {
     pub result: Result<Compared, NoVerdict>,
     /// True if the output was right in the earlier result and differs from the reference in the later one.
     pub broke: bool,
+    /// The hashes of the earlier and the later filter of a folder if they differ: the folders are different ones of one name, or their
+    /// texts are. `None` if they are equal, unknown or built in.
+    pub filters: Option<[String; 2]>,
 }
 
 /// The times of a row in one of the two saved results that are compared.
@@ -132,6 +135,7 @@ pub fn compare(before: &Report, after: &Report) -> Vec<Comparison> {
             times: [then.times(), now.times()],
             result: compare_rows((before, after), then, now),
             broke: now.row.outcome == "mismatch" && then.row.outcome != "mismatch",
+            filters: different_filters(then, now),
         });
     }
     let gone = (0..earlier.len()).filter(|at| !is_found[*at] && is_first(&earlier, *at));
@@ -146,9 +150,17 @@ pub fn compare(before: &Report, after: &Report) -> Vec<Comparison> {
                 reason: "the later result does not have this row".to_owned(),
             }),
             broke: false,
+            filters: None,
         })
     }));
     comparisons
+}
+
+/// Returns the hashes of the filters of two rows if both are known and differ.
+fn different_filters(then: &Place<'_>, now: &Place<'_>) -> Option<[String; 2]> {
+    let hash = |place: &Place<'_>| place.row.kernel.as_ref()?.filter.clone();
+    let hashes = [hash(then)?, hash(now)?];
+    (hashes[0] != hashes[1]).then_some(hashes)
 }
 
 /// Returns true if the CPU computes: as the OpenCL device, or without an OpenCL device.
@@ -243,7 +255,10 @@ fn compare_rows(
         true => ratio.widened_by(load_factor([then.others(), now.others()])),
         false => ratio,
     };
-    let changed_kernel = then.row.kernel.as_ref().zip(now.row.kernel.as_ref()).map(|(then, now)| then != now);
+    let changed_kernel = then.row.kernel.as_ref().zip(now.row.kernel.as_ref()).map(|(then, now)| {
+        // Results of earlier versions of clreel have no hash of a filter.
+        (&then.file, &then.hash) != (&now.file, &now.hash)
+    });
     Ok(Compared { ratio, verdict: ratio.verdict(), changed_kernel })
 }
 

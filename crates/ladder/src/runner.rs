@@ -94,7 +94,7 @@ impl<L: Ladder> PreparedVariant<L> {
         row.auto_choice = self.auto_choice.clone();
         let (Some(cl), Some((_, config))) = (&runner.cl, &self.kernels) else { return };
         let (file, sources) = (config.code().file(), cl.sources());
-        row.kernel = sources.fingerprint(file).ok().map(|hash| KernelFile { file: file.to_owned(), hash });
+        row.kernel = KernelFile::of(file, sources);
         row.parameters = Some(config.to_string()).filter(|parameters| !parameters.is_empty());
         if !sources.is_changed(file) {
             let case = runner.ladder.case_of(&self.built, case);

@@ -171,9 +171,8 @@ impl<C: Tunable> Search<C> {
                 continue;
             };
             let file = config.code().file();
-            let hash = self.sources.fingerprint(file).ok();
             run.rows.push(Row {
-                kernel: hash.map(|hash| KernelFile { file: file.to_owned(), hash }),
+                kernel: KernelFile::of(file, &self.sources),
                 configuration: Some(config.to_string()).filter(|text| !text.is_empty()),
                 checked: self.checked.clone(),
                 ..Row::new(runner.entry(variant), Outcome::Ok(measured.clone()))

@@ -239,6 +239,14 @@ impl Sources {
         Ok(format!("{:016x}", hash(self.whole_text(name)?.as_bytes())))
     }
 
+    /// Returns a hash of all files in the folder of a user's filter, as 16 hexadecimal digits; `None` if it is no such folder.
+    pub fn filter_fingerprint(&self, folder: &str) -> Option<String> {
+        let is_inside = |name: &str| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        let is_filter = self.has(&format!("{folder}/{DESCRIPTION}")) && !Self::has_built_in(folder);
+        let texts = self.changed_texts().filter(|(name, _)| is_inside(name));
+        is_filter.then(|| format!("{:016x}", hash_of_texts(texts)))
+    }
+
     /// Writes the changed files into the new folder `folder`. Files that could not be read are left out.
     ///
     /// # Errors
@@ -381,6 +389,18 @@ fn write_texts<'a>(folder: &Path, texts: impl Iterator<Item = (&'a str, &'a str)
         std::fs::write(path, base::text::to_bytes(text))?;
     }
     Ok(())
+}
+
+/// Returns a hash of files: their paths and texts.
+pub fn hash_of_texts<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> u64 {
+    let mut bytes = Vec::new();
+    for (name, text) in files {
+        for part in [name, text] {
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend(part.as_bytes());
+        }
+    }
+    hash(&bytes)
 }
 
 /// Returns a hash of bytes that detects damage and changes; it does not withstand attacks (FNV-1a: G. Fowler, L. C. Noll, K.-P.

@@ -1,6 +1,7 @@
 //! Texts that the headline, the line of statistics, the table of stages and the graphs share.
 
 use super::{Busy, View, theme, words};
+use base::error::Error;
 use box_filter::{Settings, VariantId};
 use stats::{PlayState, Setting};
 
@@ -22,6 +23,19 @@ pub(crate) fn slow_filter<'a>(view: &View<'a>) -> Option<&'a Busy> {
 /// ones.
 pub(crate) fn shown_filter(view: &View) -> (VariantId, Settings) {
     view.shown.map_or((view.chosen, view.settings), |s| (s.variant, s.settings))
+}
+
+/// Returns the other filters of the stack that have filtered the picture on the screen while the selected one is switched off, such as
+/// "running-sum r=7"; `None` if the selected one runs, or no other one does.
+pub(crate) fn stack_without_selected(view: &View) -> Option<String> {
+    let setting = view.recorder.shown.setting.filter(|_| shown_filter(view).0 == VariantId::OFF)?;
+    setting.stack_text().filter(|_| setting.variant == VariantId::OFF)
+}
+
+/// Returns an error as sentences of one paragraph: what has happened, why, and what to do.
+pub(crate) fn sentences(error: &Error) -> String {
+    let parts = [&error.what, &error.why, &error.hint].map(String::as_str);
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// The text that is shown in place of the filter's time if the picture differs from the reference.
@@ -74,8 +88,9 @@ pub(crate) fn with_version(name: String, version: Option<u64>) -> String {
 
 /// Returns the version of edited kernels with which a frame of this setting was filtered; `None` for the built-in kernels.
 pub(crate) fn edited_version(view: &View, setting: &Setting) -> Option<u64> {
-    let is_edited =
-        setting.version > 1 || view.kernels.edited_version(setting.variant) == Some(setting.version);
+    let Setting { variant, version, .. } = *setting;
+    let is_saved = version > 1 && !view.kernels.is_as_opened(variant, version);
+    let is_edited = is_saved || view.kernels.edited_version(variant) == Some(version);
     is_edited.then_some(setting.version)
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::error::Error;
 use egui::{ColorImage, Image, TextureHandle, TextureOptions};
 
+use crate::facts;
 use crate::panel::{ColumnPanel, Pane, line, paragraph};
 use crate::prelude::*;
 use crate::stack::{self, MAX_STACK, StackView};
@@ -99,7 +100,7 @@ fn show_row(ui: &mut Ui, list: &FilterList, index: usize, actions: &mut Vec<Acti
                     let color = if is_selected { theme::SELECT } else { theme::STRONG };
                     ui.add(Label::new(RichText::new(&row.name).font(theme::words(13.0)).color(color)));
                     match &row.error {
-                        Some(error) => paragraph(ui, &format!("{} {}", error.what, error.why), theme::ERROR),
+                        Some(error) => paragraph(ui, &facts::sentences(error), theme::ERROR),
                         None => paragraph(ui, &row.sentence, theme::TEXT),
                     };
                     if row.error.is_none() {

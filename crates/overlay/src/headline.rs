@@ -92,9 +92,14 @@ fn draw_filter_name(ui: &Ui, inner: Rect, view: &View, awaited: Option<&Busy>) {
         text.push_str(&format!(" ({})", auto.short_name()));
     }
     text = facts::with_version(text, view.kernels.edited_version(variant));
+    let (w, h) = view.size();
+    if let Some(stack) = facts::stack_without_selected(view).filter(|_| awaited.is_none()) {
+        let at = (at, Align2::LEFT_CENTER, inner.width());
+        describe::text(ui, "Filter", at, &stack, (21.0, theme::STRONG));
+        return;
+    }
     let size = if text.len() > 13 { 21.0 } else { 25.0 };
     let name = ui.words(at, Align2::LEFT_CENTER, &text, size, theme::STRONG);
-    let (w, h) = view.size();
     let about = match (w, variant == VariantId::OFF) {
         (0, _) => stages::OPENING_TEXT.to_owned(),
         (_, true) => format!("{w} \u{d7} {h}"),
@@ -122,6 +127,7 @@ fn show_filter_time(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
         Some(_) if by_wall => "filter, wall time",
         Some(_) if is_uncalibrated => "filter, uncalibrated",
         Some(_) => "filter alone",
+        None if facts::stack_without_selected(view).is_some() => "the selected filter is off",
         None if off => "no filter",
         None if facts::is_left_out(view) => facts::NOT_TIMED,
         None => "not measured",

@@ -29,7 +29,9 @@ fn parts(&Pass { view, numbers, .. }: &Pass) -> Vec<(String, Color32)> {
     } else {
         let (variant, settings) = facts::shown_filter(view);
         let (auto, version) = (facts::auto_variant(view), view.kernels.edited_version(variant));
-        parts.push((facts::filter_name((variant, settings), auto, version), theme::STRONG));
+        let stack = facts::stack_without_selected(view);
+        let name = stack.unwrap_or_else(|| facts::filter_name((variant, settings), auto, version));
+        parts.push((name, theme::STRONG));
         if variant != VariantId::OFF {
             parts.push(match facts::is_left_out(view) {
                 true => (facts::NOT_TIMED.to_owned(), theme::WARN),

@@ -45,11 +45,11 @@ struct Texts<'p> {
 
 impl<'p> Texts<'p> {
     fn new(view: &View, parameter: &'p Parameter, index: usize) -> Self {
-        if view.chosen.opened().is_none() {
+        if view.sliders.0.opened().is_none() {
             return Self {
                 label: "Radius".into(),
                 hover: words::RADIUS.to_owned(),
-                slider_hover: words::filter_text(view.chosen, view.settings),
+                slider_hover: words::filter_text(view.sliders.0, view.sliders.1),
                 buttons: ["Smaller radius", "Larger radius"].map(str::to_owned),
                 value: "Radius of the box".to_owned(),
             };
@@ -85,7 +85,7 @@ pub(crate) fn show_first(ui: &mut Ui, room: Rect, pass: &mut Pass) {
 
 /// Returns the width in points of the name of the first parameter in the strip.
 fn label_width(ui: &Ui, view: &View) -> f32 {
-    let parameter = view.chosen.opened().and_then(|filter| filter.description.parameters.first());
+    let parameter = view.sliders.0.opened().and_then(|filter| filter.description.parameters.first());
     let Some(parameter) = parameter else { return LABEL_WIDTHS.0 };
     let galley = ui.painter().layout_no_wrap(parameter.name.clone(), theme::words(12.5), theme::TEXT);
     (galley.size().x + 9.0).clamp(LABEL_WIDTHS.0, LABEL_WIDTHS.1)
@@ -95,7 +95,7 @@ fn label_width(ui: &Ui, view: &View) -> f32 {
 /// `None` and `free` if the selected filter has no more than one parameter, or there is no room. If `free` is beside an unfolded
 /// headline, which has the rectangle `headline`, the group stands below the headline as far as it fits.
 pub(crate) fn place(free: Rect, headline: Option<Rect>, view: &View) -> (Option<Rect>, Rect) {
-    let count = view.chosen.filter().description.parameters.len();
+    let count = view.sliders.0.filter().description.parameters.len();
     let height = (count as f32 * ROW_HEIGHT + 2.0 * theme::PAD).min(free.height());
     let size = vec2(GROUP_WIDTH.min(free.width()), height);
     let least = LEAST_WIDTH + GROUP_TEXTS.0;
@@ -118,7 +118,7 @@ pub(crate) fn place(free: Rect, headline: Option<Rect>, view: &View) -> (Option<
 /// Lays out the group of all parameters of the selected filter in `rect`, a row for each; they scroll if they do not fit.
 pub(crate) fn show_group(ui: &mut Ui, rect: Rect, pass: &mut Pass) {
     let mut ui = panel::ground(ui, rect, "parameters");
-    let count = pass.view.chosen.filter().description.parameters.len();
+    let count = pass.view.sliders.0.filter().description.parameters.len();
     let inner = rect.shrink(theme::PAD);
     let mut ui = ui.new_child(UiBuilder::new().id_salt("rows").max_rect(inner));
     ui.spacing_mut().item_spacing.y = 0.0;
@@ -138,13 +138,13 @@ pub(crate) fn show_group(ui: &mut Ui, rect: Rect, pass: &mut Pass) {
 /// Lays out the parameter with this index of the selected filter in a row: its name, a button, a slider, a button and the value.
 fn show_parameter(ui: &mut Ui, room: Rect, index: usize, widths: &Widths, pass: &mut Pass) {
     let (view, actions) = (pass.view, &mut pass.actions);
-    let filter: &Filter = view.chosen.filter();
+    let filter: &Filter = view.sliders.0.filter();
     let parameters = &filter.description.parameters;
     let Some(parameter) = parameters.get(index) else { return };
     let texts = Texts::new(view, parameter, index);
     let [least, most] = parameter.range;
-    let value = view.settings.get(index);
-    let after = |steps: i32| Action::SetSettings(view.settings.stepped(parameters, index, steps));
+    let value = view.sliders.1.get(index);
+    let after = |steps: i32| Action::SetSettings(view.sliders.1.stepped(parameters, index, steps));
     // The identifiers of egui tell the parameters of all filters apart.
     let name = (&filter.name, &parameter.name);
     let steps = mouse::wheel_steps(ui, room, &format!("{name:?}"));
@@ -181,7 +181,7 @@ fn show_parameter(ui: &mut Ui, room: Rect, index: usize, widths: &Widths, pass: 
         if slider.changed() {
             let steps = ((chosen - least) / parameter.step).round();
             let chosen = least + steps * parameter.step;
-            actions.push(Action::SetSettings(view.settings.with(parameters, index, chosen)));
+            actions.push(Action::SetSettings(view.sliders.1.with(parameters, index, chosen)));
         }
         x += width + 4.0;
     }

@@ -600,8 +600,8 @@ fn frame_progress(name: &str, n: usize) -> String {
 
 /// The explanation of the panel in the hover text of its title bar.
 const ABOUT: &str = "The last measured filter time of each variant, on a logarithmic scale. Select a variant by a click or its \
-                     key.\nThe factor beside a time compares it with the step before. Times measured at another radius or size are grey. The title compares the fastest kernel on this device \
-                     with the slowest, at the current radius and size.";
+                     key.\nThe factor beside a time compares it with the step before. Times measured at other settings or another size are grey. The title compares the fastest kernel on this device \
+                     with the slowest, at the current settings and size.";
 
 #[cfg(test)]
 mod tests {

@@ -137,7 +137,7 @@ fn show_pause_button(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Act
     }
     let (name, hover) = match view.paused {
         true => ("Resume", "Resume (Space)"),
-        false => ("Pause", "Pause (Space). The frame is filtered again when variant or radius change."),
+        false => ("Pause", "Pause (Space). The frame is filtered again when variant or settings change."),
     };
     response.named(Role::Button, name).explain(hover).on_click(Action::TogglePause, actions);
 }

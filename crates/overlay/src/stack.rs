@@ -2,6 +2,7 @@
 
 use base::error::Error;
 
+use crate::facts;
 use crate::panel::{line, paragraph};
 use crate::prelude::*;
 
@@ -20,6 +21,8 @@ pub struct StackRow {
     pub is_chosen: bool,
     /// The error because of which the filter is skipped; `None` if it runs.
     pub error: Option<Error>,
+    /// The error because of which the version that was saved last does not run in place of the one before it; `None` if it does.
+    pub fault: Option<Error>,
 }
 
 /// The stack of filters as the user sees it.
@@ -97,6 +100,9 @@ fn show_row(ui: &mut Ui, (index, row): (usize, &StackRow), actions: &mut Vec<Act
         actions.push(Action::MoveLayer { from: *from, to: index });
     }
     if let Some(error) = &row.error {
-        paragraph(ui, &format!("Skipped: {} {}", error.what, error.why), theme::ERROR);
+        paragraph(ui, &format!("Skipped: {}", facts::sentences(error)), theme::ERROR);
+    } else if let Some(error) = &row.fault {
+        let text = format!("The version before the last one runs: {}", facts::sentences(error));
+        paragraph(ui, &text, theme::WARN);
     }
 }

@@ -183,6 +183,9 @@ pub struct View<'a> {
     pub chosen: VariantId,
     /// The values of the selected filter's parameters.
     pub settings: Settings,
+    /// The variant and the settings of the filter to which the sliders belong: the selected ones, or those that were selected last if
+    /// the filter is switched off.
+    pub sliders: (VariantId, Settings),
     /// The last selected radius of the box filter in pixels.
     pub box_radius: u32,
     /// True if the movie is paused.

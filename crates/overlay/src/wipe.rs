@@ -196,9 +196,12 @@ fn label_texts(
     [0, 1].map(|side| {
         let request = &wipe.sides[side];
         let right = &wipe.sides[1];
-        let is_same = right.version.is_some() && request.variant == right.variant;
+        let is_same = right.version.is_some() && wipe.sides[0].variant == right.variant;
         let running = kernels.running.filter(|_| side == 0 && is_same);
-        let version = request.version.or(running).or_else(|| kernels.edited_version(request.variant));
+        // The first version of a folder is no edit: it is named only beside another version of the same filter.
+        let is_edit = |version: &u64| is_same || !kernels.is_as_opened(request.variant, *version);
+        let version = request.version.filter(is_edit).or(running);
+        let version = version.or_else(|| kernels.edited_version(request.variant));
         let mut text = facts::filter_name((request.variant, request.settings), None, version);
         if request.measurements.levels {
             text.push_str(", auto-levels");
@@ -390,6 +393,16 @@ mod tests {
         assert_eq!(of([named("fused"), named("flat")], Some(1), &none), ["fused r=3", "flat r=3, version 1"]);
         let sides = [named("flat"), named("fused")];
         assert_eq!(of(sides, None, &none), ["flat r=3", "fused r=3"]);
+        // A folder's filter as it was opened has no version, unless both sides show it.
+        let opened = vec![(named("flat"), 4)];
+        let label = |variant, version| {
+            let sides = [Request::new(named("fused"), 3), Request { version, ..Request::new(variant, 3) }];
+            let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
+            let kernels = Kernels { opened: opened.clone(), ..Kernels::default() };
+            label_texts(&wipe, ([None, None], None), [false; 2], &kernels)[1].clone()
+        };
+        assert_eq!(label(named("flat"), Some(4)), "flat r=3");
+        assert_eq!(label(named("flat"), Some(5)), "flat r=3, version 5");
         let edited = vec![(named("flat"), 4)];
         assert_eq!(of(sides, None, &edited), ["flat r=3, version 4", "fused r=3"]);
         assert_eq!(of([named("fused"), named("flat")], None, &edited), ["fused r=3", "flat r=3, version 4"]);

@@ -145,7 +145,7 @@ pub(crate) const FRAME: &str = "Frame time: from one presented frame to the next
 
 /// The hover text of the frame rate.
 pub(crate) const FRAME_RATE: &str = "Frames per second: 1000 divided by the median frame time of the last five seconds with this \
-    variant, radius and size.\nExcludes pauses, seeks and resizes.";
+    variant, settings and size.\nExcludes pauses, seeks and resizes.";
 
 /// The hover text of the bar of one frame in the headline.
 pub(crate) const FRAME_BAR: &str = "One frame: the median of each stage, the filter first, against the frame interval of the movie. \
@@ -154,10 +154,10 @@ pub(crate) const FRAME_BAR: &str = "One frame: the median of each stage, the fil
 
 /// The hover text of the filter's time, if it is device time.
 pub(crate) const FILTER: &str = "The filter alone: median device time of its kernels in the last five seconds with this variant, \
-    radius and size.\nThe frames per second are what the filter could reach without any other stage.";
+    settings and size.\nThe frames per second are what the filter could reach without any other stage.";
 
 /// The hover text of the filter's time, if it is wall time.
-pub(crate) const FILTER_BY_WALL: &str = "The filter alone: median wall time in the last five seconds with this variant, radius and \
+pub(crate) const FILTER_BY_WALL: &str = "The filter alone: median wall time in the last five seconds with this variant, settings and \
     size; no device time is available for it.\nThe frames per second are what the filter could reach without any other \
     stage.";
 
@@ -185,7 +185,7 @@ pub(crate) fn device_text(device: &DeviceInfo) -> String {
 }
 
 /// The hover text of the table of stages.
-pub(crate) const STAGES_TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant, radius and size.\n\
+pub(crate) const STAGES_TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant, settings and size.\n\
     last: newest frame. p50: median. p95: 95th percentile. max: slowest frame.\n\
     ~ noisy (few frames, varying times, or other processes busy), rounded to its significant digits.";
 

@@ -85,7 +85,11 @@ impl ExportContext {
             kernels: vec![UsedKernel {
                 variant: VariantId::all().find(|id| id.key == '1').unwrap_or(VariantId::OFF),
                 version: 1,
-                kernel: KernelFile { file: "box_filter/01_naive.cl".to_owned(), hash: "12ab".to_owned() },
+                kernel: KernelFile {
+                    file: "box_filter/01_naive.cl".to_owned(),
+                    hash: "12ab".to_owned(),
+                    filter: None,
+                },
                 verified: true,
             }],
             movie: ExportedMovie {

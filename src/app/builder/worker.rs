@@ -1,5 +1,6 @@
 //! The builder's thread: handles the window's requests, and builds pending programs while there are no requests.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use super::conversions::Conversions;
@@ -64,6 +65,8 @@ struct Context {
     to_texture: bool,
     /// The variants that are still to be built.
     pending: Vec<VariantId>,
+    /// The variants of filters in the stack besides the chosen one that are still to be built, each with the size of the pictures.
+    members: VecDeque<(MemberVersion, Option<(u32, u32)>)>,
     /// True if the colour correction is still to be built.
     corrector: bool,
     conversions: Conversions,
@@ -102,8 +105,10 @@ impl<'a> Worker<'a> {
         let mut context: Option<Context> = None;
         loop {
             // Nothing is left to build or check.
-            let is_idle =
-                |of: &Context| of.pending.is_empty() && !of.corrector && of.conversions.later.is_empty();
+            let is_idle = |of: &Context| {
+                let has_variant = !of.pending.is_empty() || !of.members.is_empty();
+                !has_variant && !of.corrector && of.conversions.later.is_empty()
+            };
             let request = if context.as_ref().is_none_or(is_idle) {
                 // A child process is started now, so that the next save of an edited kernel need not wait for it.
                 let is_edited = named_folder().is_some() || self.shared.state.lock().version > 0;
@@ -134,7 +139,9 @@ impl<'a> Worker<'a> {
                     let Start { number, cl, to_texture, variants: pending, corrector } = start;
                     let cl = cl.with_sources(self.newest.clone()).with_kept_binaries();
                     let conversions = Conversions::new(&cl);
-                    context = Some(Context { number, cl, to_texture, pending, corrector, conversions });
+                    let members = VecDeque::new();
+                    context =
+                        Some(Context { number, cl, to_texture, pending, members, corrector, conversions });
                     Ok(())
                 }
                 (Ok(request), Some(context)) => self.handle(context, request),
@@ -178,10 +185,8 @@ impl<'a> Worker<'a> {
                 let comparer = Comparer::new_compiled(&context.cl, context.to_texture);
                 Some(Part::new(News::Installed, |pipeline| pipeline.meters.comparer = Some(comparer)))
             }
-            Request::Member { variant, sources } => {
-                self.shared.state.lock().texts.built_from.insert(Subject::Variant(variant), sources);
-                context.pending.retain(|id| *id != variant);
-                context.pending.push(variant);
+            Request::Member { version, size } => {
+                context.members.push_back((version, size));
                 None
             }
             Request::Again(variant) => {
@@ -213,10 +218,16 @@ impl<'a> Worker<'a> {
         self.send_part(context.number, part)
     }
 
-    /// Does one piece of the pending work. The order is: the preferred variant, other variants, the colour correction, checks
-    /// of conversions.
+    /// Does one piece of the pending work. The order is: the preferred variant, the other filters of the stack, other variants, the
+    /// colour correction, checks of conversions.
     fn build_next(&mut self, context: &mut Context) -> SendResult {
         let wanted = self.shared.state.lock().wanted;
+        if !context.pending.contains(&wanted)
+            && let Some((version, size)) = context.members.pop_front()
+        {
+            let part = self.build_member(version, size, context);
+            return self.send_part(context.number, part);
+        }
         if let Some(id) = take_next(&mut context.pending, wanted) {
             let sent = self.build_variant(id, context);
             // Once for each context, after the variant that the window waits for. If it fails, times stay uncalibrated.
@@ -271,6 +282,31 @@ impl<'a> Worker<'a> {
             Err(error) => News::Variant(id, Err(error)).into(),
         };
         self.send_part(context.number, part)
+    }
+
+    /// Runs a trial of the kernels of a filter in the stack on a picture of this size if they were edited, and builds the variant from
+    /// these sources from now on if they may run. Returns the message with the variant or the error.
+    fn build_member(&mut self, version: MemberVersion, size: Option<(u32, u32)>, context: &Context) -> Part {
+        let MemberVersion { variant, settings, ref sources } = version;
+        // The cached results were found with other sources.
+        self.trials.forget();
+        let (cl, to_image) = (context.cl.with_sources(sources.clone()), context.to_texture);
+        let size = size.unwrap_or(TINY_SIZE);
+        let case = TrialCase { variant, version: None, size, settings, layout: None };
+        let tried = try_case(&mut self.trials, &cl, &case, to_image);
+        let is_changed = !matches!(tried, Ok(None));
+        let built = tried.and_then(accept).and_then(|_| BuiltVariant::build_for(&cl, variant, to_image));
+        match built {
+            Ok(built) => {
+                let (subject, sources) = (Subject::Variant(variant), sources.clone());
+                self.shared.state.lock().texts.built_from.insert(subject, sources);
+                Part::new(News::Member(version, Ok(())), move |pipeline| {
+                    pipeline.variants.add(built);
+                    pipeline.trials.record_passed(case, is_changed);
+                })
+            }
+            Err(error) => News::Member(version, Err(error)).into(),
+        }
     }
 
     /// Runs a trial of a conversion's kernels in the child process if they were edited, then builds the conversion and verifies

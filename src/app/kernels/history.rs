@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use base::error::{Error, Result};
 use base::load::{self, Unread};
 use base::save;
-use opencl::sources::{self, Sources, hash, is_kernel_name};
+use opencl::sources::{self, Sources, hash, hash_of_texts, is_kernel_name};
 
 /// The maximum number of versions of a folder's kernels that are kept on the disk.
 pub(crate) const MAX_STORED: usize = 100;
@@ -57,14 +57,7 @@ struct VersionFile {
 
 /// Returns a hash of the texts of all files that differ from the built-in ones.
 pub(crate) fn fingerprint(sources: &Sources) -> u64 {
-    let mut bytes = Vec::new();
-    for (name, text) in sources.changed_texts() {
-        for part in [name, text] {
-            bytes.extend((part.len() as u64).to_le_bytes());
-            bytes.extend(part.as_bytes());
-        }
-    }
-    hash(&bytes)
+    hash_of_texts(sources.changed_texts())
 }
 
 /// The stored versions of one folder of kernels.

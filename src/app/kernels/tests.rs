@@ -22,7 +22,7 @@ impl Watched {
         let kernels = root.0.join("kernels");
         sources::write_built_in(&kernels).unwrap();
         let waker: Waker = Arc::new(|| ());
-        let watching = FolderWatcher::start(kernels, &CurrentSources::default(), &waker, watcher);
+        let watching = FolderWatcher::start(kernels, Some(&CurrentSources::default()), &waker, watcher);
         Self { root, watching }
     }
 

@@ -137,6 +137,7 @@ impl Player<'_> {
         };
         let variants: Vec<VariantRow> = devices.running.statuses.rows().map(row).collect();
         let ((chosen, settings), box_radius) = (frames.choice.filter(), frames.choice.box_radius());
+        let sliders = self.kernels.selected(&frames.choice);
         let size = frames.presenter.screen.size();
         let auto = size.and_then(|size| frames.filters.workers.auto(size, box_radius));
         let screen = &frames.presenter.screen;
@@ -185,6 +186,7 @@ impl Player<'_> {
             variants: &variants,
             chosen,
             settings,
+            sliders,
             box_radius,
             paused: frames.schedule.is_paused(),
             unpaced: args.unpaced,

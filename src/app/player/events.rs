@@ -98,16 +98,9 @@ impl Player<'_> {
                 Ok(()) => cx.frames.choice.choose_variant(id),
                 Err(error) => cx.notify(error, true),
             },
-            // The settings of another filter, chosen a moment ago, do not suit.
-            Action::SetSettings(settings) => {
-                if settings.suit(&cx.chosen().filter().description.parameters) {
-                    cx.frames.choice.choose(cx.chosen(), settings);
-                }
-            }
+            Action::SetSettings(settings) => kernels.adjust(cx, |_, _| settings),
             Action::ChangeSettings(steps) => {
-                let (id, settings) = cx.frames.choice.filter();
-                let settings = settings.stepped(&id.filter().description.parameters, 0, steps);
-                cx.frames.choice.choose(id, settings);
+                kernels.adjust(cx, |parameters, settings| settings.stepped(parameters, 0, steps));
             }
             Action::ChangeVariant(steps) => {
                 let rows = devices.running.statuses.rows().map(|(id, status)| (id, status.clone()));

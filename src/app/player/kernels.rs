@@ -4,6 +4,7 @@
 
 mod controller;
 mod filters;
+mod member;
 mod shown;
 mod speed;
 mod stack;
@@ -32,6 +33,7 @@ use box_filter::machine_code::PictureInfo;
 use box_filter::{OWN_FILE, Settings, VariantId};
 pub(super) use controller::LiveKernels;
 pub(crate) use filters::find as find_filter;
+pub(crate) use member::SavedMember;
 use opencl::cl::is_device_failure;
 use opencl::sources::{self, Sources};
 use overlay::{
@@ -39,7 +41,6 @@ use overlay::{
     VersionResult, result_to_show,
 };
 use speed::SpeedComparison;
-pub(crate) use stack::SavedMember;
 use stats::SecondSetting;
 
 /// The maximum number of versions that are kept although they are neither exact nor the first version.

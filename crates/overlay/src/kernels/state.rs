@@ -276,6 +276,8 @@ pub struct Kernels {
     /// The variants whose running kernels differ from the built-in ones, with the numbers of their versions. The user's own
     /// kernel, which replaces no built-in one, is not among them.
     pub edited: Vec<(VariantId, u64)>,
+    /// The variants of filters of folders, with the numbers of the versions in which the folders were opened, which are no edits.
+    pub opened: Vec<(VariantId, u64)>,
     /// The number of the version whose kernels convert from YUV to RGBA; `None` if no version of them can run.
     pub conversion: Option<u64>,
     /// The first lines that kernels have printed since the version with the number `current` was saved or selected.
@@ -290,6 +292,11 @@ impl Kernels {
     /// Returns the number of the version whose kernels a variant runs; `None` if these are the built-in ones.
     pub(crate) fn edited_version(&self, variant: VariantId) -> Option<u64> {
         self.edited.iter().find(|(edited, _)| *edited == variant).map(|(_, version)| *version)
+    }
+
+    /// Returns true if this version has the kernels of a folder's variant as the folder was opened.
+    pub(crate) fn is_as_opened(&self, variant: VariantId, version: u64) -> bool {
+        self.opened.contains(&(variant, version))
     }
 
     /// Returns a variant's name, with the version that it runs if that is edited: "flat, version 3".

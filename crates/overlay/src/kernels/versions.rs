@@ -128,7 +128,7 @@ fn speed_text(speed: &Speed) -> (Color32, String, String) {
             theme::WEAK,
             format!("not timed against version {before}"),
             format!(
-                "Not compared with version {before} at this size and radius. The newest version is compared first."
+                "Not compared with version {before} at this size and these settings. The newest version is compared first."
             ),
         ),
         SpeedState::Comparing { pairs, waits } => {

@@ -55,7 +55,7 @@ fn idea_parameters_source_and_machine_code_are_those_of_the_selected_variant() {
     assert_eq!(fixture.overlay.lab_kernel(), Some(&kernel(file, &parameters)));
     // The measured parameters, as soon as they are known.
     let measured = &mut fixture.lab.run.variants[1];
-    measured.kernel = Some(KernelFile { file: file.to_owned(), hash: String::new() });
+    measured.kernel = Some(KernelFile { file: file.to_owned(), hash: String::new(), filter: None });
     measured.parameters = Some("GROUP=32".to_owned());
     fixture.pass(vec![]);
     fixture.assert_shows(&["Parameters: GROUP=32"]);

@@ -433,7 +433,7 @@ fn the_lab_marks_variants_that_were_measured_with_edited_kernels() {
     let mut lab = measured(JobState::Done);
     for (row, hash) in lab.run.variants.iter_mut().zip(["1", "2"]) {
         let (file, hash) = ("matmul/01_naive.cl".to_owned(), hash.to_owned());
-        row.kernel = Some(compute::KernelFile { file, hash });
+        row.kernel = Some(compute::KernelFile { file, hash, filter: None });
     }
     lab.edited.insert("2".to_owned(), 5);
     fixture.set(|f| f.lab = lab);

@@ -115,6 +115,8 @@ struct State<'a> {
     sound: Option<SoundView>,
     chosen: VariantId,
     settings: Settings,
+    /// The filter of the sliders; `None` for the chosen one.
+    sliders: Option<(VariantId, Settings)>,
     paused: bool,
 }
 
@@ -168,6 +170,7 @@ impl<'a> Fixture<'a> {
             sound: None,
             chosen: named("flat"),
             settings: 7.into(),
+            sliders: None,
             paused: false,
         };
         let deltas = Deltas::default();
@@ -447,6 +450,7 @@ impl State<'_> {
             variants: &self.variants,
             chosen: self.chosen,
             settings: self.settings,
+            sliders: self.sliders.unwrap_or((self.chosen, self.settings)),
             box_radius: if self.chosen.opened().is_none() { self.settings.first() } else { 7 },
             paused: self.paused,
             unpaced: false,

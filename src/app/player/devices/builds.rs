@@ -69,7 +69,7 @@ impl Builds {
                 cx.notify(error.clone(), false);
                 cx.frames.outdate_pictures();
             }
-            News::Installed | News::Tried(..) | News::MachineCode(..) => {}
+            News::Installed | News::Tried(..) | News::MachineCode(..) | News::Member(..) => {}
         }
         cx.frames.filters.workers.with_pipeline(part.install);
         self.news.push(part.news);

@@ -3,7 +3,7 @@
 
 use super::filters::{self, Filters};
 use super::shown::{SourceKey, updated_source};
-use super::stack::{FilterStack, SavedMember};
+use super::stack::FilterStack;
 use super::stored::{Storage, local_time};
 use super::*;
 use crate::app::kernels::history::History;
@@ -42,6 +42,8 @@ pub(crate) struct LiveKernels {
     pub(super) selects_own: bool,
     /// The number of the version whose descriptions of filters were read last; 0 before the first one.
     described: u64,
+    /// True until the watched folder has been read: the current version is that of the folder before it.
+    pub(super) is_unread: bool,
     /// The variant of a filter that was just selected, which is chosen once it is built; the one before it runs until then.
     pub(super) awaited: Option<VariantId>,
     /// The error in the description of the filter, which its banner shows; `None` if it is right.
@@ -81,13 +83,14 @@ impl LiveKernels {
         let mut live = Self { folders, reading, ..Self::default() };
         if let Some(folder) = sources::named_folder() {
             live.versions.is_named = true;
-            live.watch(&folder, current, waker);
+            live.watch(&folder, Some(current), waker);
         }
         live
     }
 
-    /// Starts to watch a folder of kernels, and adds it to the folders that were edited.
-    fn watch(&mut self, folder: &Path, current: &CurrentSources, waker: &Waker) {
+    /// Starts to watch a folder of kernels, and adds it to the folders that were edited. `current` has the sources from which programs
+    /// were built if the environment names the folder and this is the start; otherwise `None`.
+    fn watch(&mut self, folder: &Path, current: Option<&CurrentSources>, waker: &Waker) {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         // The slash at the end is removed, so that a folder is remembered only once.
         let folder: PathBuf = folder.components().collect();
@@ -98,7 +101,7 @@ impl LiveKernels {
             self.folders.insert(0, path.to_owned());
             self.folders.truncate(MAX_KERNEL_FOLDERS);
         }
-        self.described = 0;
+        (self.described, self.is_unread) = (0, true);
         leave_out_watched(&mut self.versions.shown);
         // Nothing is stored if the user wants nothing saved.
         let history = settings::folder().map(|root| History::at(&root.join("versions"), &folder));
@@ -140,7 +143,7 @@ impl LiveKernels {
 
     /// Returns the number of the oldest kept version that has this kernel file; `None` if there is none, for the built-in file and
     /// for the user's own kernel.
-    pub(crate) fn edited_version(&self, KernelFile { file, hash }: &KernelFile) -> Option<u64> {
+    pub(crate) fn edited_version(&self, KernelFile { file, hash, .. }: &KernelFile) -> Option<u64> {
         let is_in = |sources: &Sources| sources.fingerprint(file).is_ok_and(|own| own == *hash);
         if file == OWN_FILE || self.watching.is_none() || is_in(&Sources::default()) {
             return None;
@@ -188,7 +191,7 @@ impl LiveKernels {
         Some(UsedKernel {
             variant,
             version,
-            kernel: KernelFile { file: (*file).to_owned(), hash: sources.fingerprint(file).ok()? },
+            kernel: KernelFile::of(file, sources)?,
             verified: is_exact || result.is_none() && is_same(variant, kind, sources, &built_in),
         })
     }
@@ -215,7 +218,7 @@ impl LiveKernels {
         }
         for news in std::mem::take(&mut devices.builds.news) {
             is_new = true;
-            self.note_members(&news);
+            self.note_members(&news, cx);
             if let Some((subject, validation)) = self.versions.process(news) {
                 report(subject, validation, cx);
             }
@@ -228,11 +231,8 @@ impl LiveKernels {
         if let Some(awaited) = self.awaited.take_if(|awaited| !is_building(awaited)) {
             // Meanwhile the user may have chosen a variant of the new filter, or none.
             let chosen = cx.chosen();
-            let is_next = self.next_chosen(Filter::selected()).is_some_and(|(variant, _)| variant == awaited);
-            self.exchange_chosen(cx);
-            if is_next || chosen != VariantId::OFF && !is_same_filter(chosen.opened(), Filter::selected()) {
-                cx.frames.choice.choose_variant(awaited);
-            }
+            let is_forced = chosen != VariantId::OFF && !is_same_filter(chosen.opened(), Filter::selected());
+            self.choose_awaited(awaited, is_forced, cx);
         }
         self.update_stack(devices, cx);
         self.versions.note_device(cx.frames.device_changes, devices.builds.restarts);
@@ -306,6 +306,7 @@ impl LiveKernels {
             is_new = true;
             match news {
                 FolderMessage::Read { sources, asked, is_built } => {
+                    self.is_unread = false;
                     self.versions.read(sources, asked, is_built);
                     self.saved().into_iter().for_each(|(_, sources)| cx.sources.set(sources));
                 }
@@ -318,7 +319,7 @@ impl LiveKernels {
             match cx.or_tell(copied) {
                 Some(folder) => {
                     cx.overlay.show_message(format!("Files to edit: {}", base::text::name(&folder)));
-                    self.watch(&folder, &cx.sources, &cx.waker);
+                    self.watch(&folder, None, &cx.waker);
                 }
                 None => {
                     (self.selects_own, self.filters.beside) = (false, None);
@@ -334,7 +335,8 @@ impl LiveKernels {
     /// current one. If a description is wrong, the filter before it stays selected.
     pub(super) fn update_filter(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         let current = self.versions.current;
-        let Some(kept) = self.versions.version(current).filter(|_| self.described != current) else { return };
+        let is_due = self.described != current && !self.is_unread;
+        let Some(kept) = self.versions.version(current).filter(|_| is_due) else { return };
         self.described = current;
         let (before, mut read) = (Filter::selected(), Filter::of(&kept.sources));
         let same = before.and_then(|before| read.iter().position(|(name, _)| *name == before.name));

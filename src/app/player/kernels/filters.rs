@@ -1,5 +1,6 @@
 //! The list of filters, and the change from one to another: the box filter, and those of folders.
 
+use super::member::Member;
 use super::stored::Storage;
 use super::thumbnails::{self, Thumbnails};
 use super::*;
@@ -7,7 +8,7 @@ use crate::app::playlist::typed_path;
 use base::text;
 use box_filter::Filter;
 use compute::BackEnd;
-use engine::frame_loop::SecondFilter;
+use engine::frame_loop::{Choice, SecondFilter};
 use overlay::{FilterList, FilterRow};
 use stats::VariantStatus;
 
@@ -29,13 +30,15 @@ pub(super) struct Filters {
     /// The filter that was chosen, with its settings, before another one that is to be shown beside it; `None` if none is.
     pub beside: Option<(VariantId, Settings)>,
     pub thumbnails: Thumbnails,
+    /// The last settings of the filters in folders that were left, by the path of the folder.
+    settings: HashMap<String, Settings>,
 }
 
 impl Default for Filters {
     fn default() -> Self {
         let of_box = row_of(VariantId::OFF.filter());
         let shown = FilterList { rows: vec![of_box], ..FilterList::default() };
-        Self { shown, beside: None, thumbnails: Thumbnails::default() }
+        Self { shown, beside: None, thumbnails: Thumbnails::default(), settings: HashMap::new() }
     }
 }
 
@@ -45,6 +48,40 @@ impl Filters {
         let rows = rows.into_iter().filter(|row| !self.shown.rows.iter().any(|own| own.folder == row.folder));
         let new: Vec<FilterRow> = rows.collect();
         self.shown.rows.extend(new);
+    }
+
+    /// Keeps the settings of the filter `before` with the selected folder, and gives the filter `next` in another folder those that it
+    /// had there. Folders of one name have settings of their own, although the player keeps them by the name.
+    fn change_settings(
+        &mut self,
+        before: Option<&'static Filter>,
+        next: Option<(&'static Filter, &str)>,
+        choice: &mut Choice,
+    ) {
+        let left = self.shown.rows.get(self.shown.selected).and_then(|row| row.folder.clone());
+        if left.as_deref() == next.map(|(_, folder)| folder) {
+            return;
+        }
+        let settings = &mut self.settings;
+        settings.extend(left.zip(before).map(|(left, before)| (left, choice.settings_of(before.initial()))));
+        let Some((filter, folder)) = next else { return };
+        let mut others = settings.keys().filter(|path| *path != folder);
+        let has_namesake = others.any(|path| name_of(Path::new(path)) == filter.name);
+        let own = settings.get(folder).copied().or_else(|| has_namesake.then(|| filter.defaults()));
+        if let Some(own) = own.filter(|own| own.suit(&filter.description.parameters)) {
+            choice.remember(filter.initial(), own);
+        }
+    }
+
+    /// Names a filter as its description does now, in the row of the folder that members of the stack with this filter have.
+    pub(super) fn rename(&mut self, filter: &Filter, members: &[Member]) {
+        let members = members.iter().filter(|member| std::ptr::eq(member.variant.filter(), filter));
+        for folder in members.filter_map(|member| member.folder.as_ref()) {
+            for row in self.shown.rows.iter_mut().filter(|row| row.folder.as_ref() == Some(folder)) {
+                let FilterRow { name, sentence, .. } = row_of(filter);
+                (row.name, row.sentence, row.error) = (name, sentence, None);
+            }
+        }
     }
 
     /// Lists the filter of the watched folder as the one that was used last, with its error if its description is wrong. Without a
@@ -206,7 +243,7 @@ impl LiveKernels {
 
     /// Stops watching the folder, so that the built-in kernels filter again.
     fn unwatch(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
-        self.watching = None;
+        (self.watching, self.is_unread) = (None, false);
         self.storage = Storage::default();
         self.versions.shown.folder = None;
         self.versions.is_named = false;
@@ -227,6 +264,8 @@ impl LiveKernels {
         let (before, chosen) = (Filter::selected(), cx.frames.choice.filter());
         let id = chosen.0.name.rsplit_once('/').map_or("", |(_, id)| id);
         let next = filter.and_then(|filter| filter.variant(id).ok());
+        let folder = self.folders.first().map(String::as_str);
+        self.filters.change_settings(before, filter.zip(folder), &mut cx.frames.choice);
         Filter::select(filter);
         devices.list_selected();
         // Variants of the box filter were not built if clreel has begun with another one.

@@ -57,15 +57,25 @@ impl Versions {
         let runs = |subject| {
             self.version_in_use(subject).filter(|kept| !kept.row.refuses(subject)).map(|kept| kept.row.number)
         };
+        let as_opened = |id: VariantId, number: u64| {
+            let files = id.files(DeviceKind::Cpu).unwrap_or_default();
+            !files.is_empty() && files.iter().all(|file| self.is_first_with(file, number))
+        };
         let edited = VariantId::all().filter_map(|id| {
             let kept = self.version_in_use(Subject::Variant(id)).filter(|kept| kept.edited.contains(&id))?;
-            let number = kept.row.number;
-            let files = id.files(DeviceKind::Cpu).unwrap_or_default();
-            let is_opened = !files.is_empty() && files.iter().all(|file| self.is_first_with(file, number));
-            (!is_opened).then_some((id, number))
+            (!as_opened(id, kept.row.number)).then_some((id, kept.row.number))
+        });
+        let variants = self.running.keys().filter_map(|subject| match subject {
+            Subject::Variant(id) => id.opened().map(|_| *id),
+            Subject::Conversion => None,
+        });
+        let opened = variants.filter_map(|id| {
+            let mut numbers = self.kept.iter().map(|kept| kept.row.number);
+            numbers.find(|number| as_opened(id, *number)).map(|number| (id, number))
         });
         self.shown = Kernels {
             edited: edited.collect(),
+            opened: opened.collect(),
             versions: rows,
             earlier: earlier.collect(),
             has_own: self.version(self.current).is_some_and(|kept| kept.sources.has(OWN_FILE)),

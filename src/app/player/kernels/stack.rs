@@ -1,47 +1,23 @@
 //! The stack of filters: those that run before and after the chosen one.
 
 use super::controller::is_same_filter;
-use super::filters::{self, name_of};
+use super::filters;
+use super::member::{FAILED, Member, MemberWatchers, SavedMember};
 use super::*;
-use base::error::Result;
-use box_filter::{Filter, Settings};
+use box_filter::{Filter, Parameter};
 use engine::DeviceStatus;
+use engine::frame_loop::Choice;
 use overlay::{FilterRow, MAX_STACK, StackRow, StackView};
-use serde::{Deserialize, Serialize};
 use stats::{FrameSample, Layer, Stack, VariantStatus};
 
-/// The first sentence of the error if a filter cannot be added to the stack.
-const FAILED: &str = "The filter could not be added to the stack.";
 /// The maximum number of changes that can be undone.
 const MAX_UNDO: usize = 50;
 
-/// A filter of the stack, besides the chosen one.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Member {
-    /// The path of the folder; `None` for the box filter.
-    folder: Option<String>,
-    variant: VariantId,
-    settings: Settings,
-    is_on: bool,
-    sources: Sources,
-    /// The error because of which the kernels were not built; `None` if they were, or will be.
-    error: Option<Error>,
-}
-
-/// A filter of a stack, as the settings file keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SavedMember {
-    /// The path of the folder; `None` for the box filter.
-    folder: Option<String>,
-    /// The id of the variant in the description.
-    variant: String,
-    /// The values of the parameters, each as in "gain=2".
-    values: Vec<String>,
-    is_on: bool,
-}
-
 /// A filter that was read for the stack, with its row in the list of filters; `None` for the box filter.
 type ReadMember = (Option<FilterRow>, Member);
+
+/// The filters that could be read, and the errors of the others.
+type ReadMembers = (Vec<ReadMember>, Vec<Error>);
 
 /// A filter of the stack that becomes the chosen one as soon as its folder is open and its kernels are built.
 struct NextChosen {
@@ -63,11 +39,13 @@ pub(super) struct FilterStack {
     undo: Vec<Vec<Member>>,
     next: Option<NextChosen>,
     /// The job that reads filters, and the place at which they are added: below the chosen one, above it, or in place of all.
-    reading: Option<(Job<Vec<ReadMember>>, Place)>,
+    reading: Option<(Job<ReadMembers>, Place)>,
     /// The variant that was chosen last, for the switch of the chosen filter.
     last: Option<VariantId>,
     /// The numbers of changes of the device and of restarts of the builder for which the kernels were requested.
     built_for: Option<(u32, u32)>,
+    /// The folders of the members, in which changes are noticed.
+    watchers: MemberWatchers,
     /// The last stack.
     pub saved: Vec<SavedMember>,
 }
@@ -84,19 +62,31 @@ enum Place {
 impl FilterStack {
     /// Starts to read the filters of these folders, which run below the chosen one.
     pub(super) fn begin(&mut self, below: Vec<PathBuf>, waker: &Waker) {
-        let saved = |folder: PathBuf| SavedMember {
-            folder: folder.to_str().map(str::to_owned),
-            variant: String::new(),
-            values: Vec::new(),
-            is_on: true,
-        };
+        // The list of filters has absolute paths.
+        let absolute = |folder: PathBuf| std::path::absolute(&folder).unwrap_or(folder);
+        let saved = |folder| SavedMember::new(absolute(folder).to_str().map(str::to_owned));
         self.read(below.into_iter().map(saved).collect(), Place::Below, waker);
     }
 
     fn read(&mut self, filters: Vec<SavedMember>, place: Place, waker: &Waker) {
         if !filters.is_empty() {
-            let row = |filter: &SavedMember| filter.folder.as_deref().and_then(filters::read);
-            let read = move |_: &_| filters.into_iter().map(|of| Ok((row(&of), Member::read(of)?))).collect();
+            let read_one = |filter: SavedMember| {
+                let row = filter.folder.as_deref().and_then(filters::read);
+                let what = format!("'{}' was left out of the stack.", filter.name());
+                let left_out =
+                    |error: Error| Error { what, why: format!("{} {}", error.what, error.why), ..error };
+                Member::read(filter).map(|member| (row, member)).map_err(left_out)
+            };
+            let read = move |_: &_| {
+                let (mut read, mut errors) = (Vec::new(), Vec::new());
+                for filter in filters {
+                    match read_one(filter) {
+                        Ok(member) => read.push(member),
+                        Err(error) => errors.push(error),
+                    }
+                }
+                Ok((read, errors))
+            };
             self.reading = Some((Job::spawn("filter", FAILED, waker, read), place));
         }
     }
@@ -153,80 +143,71 @@ impl FilterStack {
     }
 }
 
-impl Member {
-    /// Reads the filter of a folder.
-    ///
-    /// # Errors
-    /// If it cannot be read, or its description is wrong.
-    fn read(SavedMember { folder, variant, values, is_on }: SavedMember) -> Result<Self> {
-        let sources =
-            folder.as_ref().map_or_else(|| Ok(Sources::default()), |f| Sources::read(Path::new(f)))?;
-        let none = || Error::new(FAILED, "Its folder has no filter.toml.", "Choose another folder.");
-        let filter = match &folder {
-            None => VariantId::OFF.filter(),
-            Some(_) => Filter::of(&sources).into_iter().next().ok_or_else(none)?.1?,
-        };
-        let mut settings = filter.defaults();
-        for value in &values {
-            // A value that the parameter cannot have any more leaves the default.
-            let _ = settings.set(&filter.description.parameters, value);
-        }
-        let variant = filter.variant(&variant).unwrap_or_else(|_| filter.initial());
-        Ok(Self { folder, variant, settings, is_on, sources, error: None })
-    }
-
-    fn saved(&self) -> SavedMember {
-        let values = self.variant.filter().settings_map(self.settings);
-        SavedMember {
-            folder: self.folder.clone(),
-            variant: self.variant.short_name().to_owned(),
-            values: values.iter().map(|(name, value)| format!("{name}={value}")).collect(),
-            is_on: self.is_on,
-        }
-    }
-
-    fn layer(&self) -> Layer {
-        Layer { variant: self.variant, settings: self.settings }
-    }
-
-    fn row(&self) -> StackRow {
-        let (filter, settings) = (self.variant.filter(), self.variant.settings_text(self.settings));
-        StackRow {
-            name: filter.description.name.clone(),
-            filter: format!("{} {settings}", self.variant.short_name()).trim_end().to_owned(),
-            is_on: self.is_on,
-            ..StackRow::default()
-        }
-    }
-}
-
-impl SavedMember {
-    fn name(&self) -> String {
-        let of_box = || VariantId::OFF.filter().description.name.clone();
-        self.folder.as_ref().map_or_else(of_box, |folder| name_of(Path::new(folder)))
-    }
-}
-
 impl LiveKernels {
+    /// Returns the variant and the settings of the chosen filter, also while it is switched off.
+    pub(crate) fn selected(&self, choice: &Choice) -> (VariantId, Settings) {
+        if choice.filter().0 != VariantId::OFF {
+            return choice.filter();
+        }
+        let last = self.stack.last.filter(|last| is_same_filter(last.opened(), Filter::selected()));
+        let variant = last.unwrap_or_else(VariantId::initial);
+        (variant, choice.settings_of(variant))
+    }
+
+    /// Changes the settings of the chosen filter, also while it is switched off. Does nothing if the new ones do not suit it: they are of
+    /// another filter, which was chosen a moment ago.
+    pub(crate) fn adjust(
+        &self,
+        cx: &mut PlayerContext,
+        change: impl FnOnce(&'static [Parameter], Settings) -> Settings,
+    ) {
+        let (variant, settings) = self.selected(&cx.frames.choice);
+        let parameters = &variant.filter().description.parameters;
+        let settings = change(parameters, settings);
+        let chosen = cx.chosen();
+        if !settings.suit(parameters) {
+            return;
+        }
+        // Without a filter, the radius is that of the box filter.
+        match std::ptr::eq(chosen.filter(), variant.filter()) {
+            true => cx.frames.choice.choose(chosen, settings),
+            false => cx.frames.choice.remember(variant, settings),
+        }
+    }
+
+    /// Chooses a variant that was a member of the stack, or leaves it switched off.
+    fn choose_as_member(
+        &mut self,
+        (variant, settings): (VariantId, Settings),
+        is_on: bool,
+        cx: &mut PlayerContext,
+    ) {
+        self.stack.last = Some(variant);
+        if is_on {
+            cx.frames.choice.choose(variant, settings);
+        } else {
+            cx.frames.choice.remember(variant, settings);
+            cx.choose_off();
+        }
+    }
+
     /// Returns the chosen filter as a member of the stack.
     fn chosen_member(&self, cx: &PlayerContext) -> Member {
-        let (variant, settings) = cx.frames.choice.filter();
-        let is_on = variant != VariantId::OFF;
-        let last = self.stack.last.filter(|last| is_same_filter(last.opened(), Filter::selected()));
-        let variant = if is_on { variant } else { last.unwrap_or_else(VariantId::initial) };
-        let settings = if is_on { settings } else { cx.frames.choice.settings_of(variant) };
+        let is_on = cx.chosen() != VariantId::OFF;
+        let (variant, settings) = self.selected(&cx.frames.choice);
         let folder =
             self.filters.shown.rows.get(self.filters.shown.selected).and_then(|row| row.folder.clone());
-        let sources = self.saved().map(|(_, sources)| sources).unwrap_or_default();
-        Member { folder, variant, settings, is_on, sources, error: None }
+        // The version that was saved last may not run.
+        let runs = self.versions.version_in_use(Subject::Variant(variant)).map(|kept| kept.sources.clone());
+        let sources = runs.or_else(|| self.saved().map(|(_, sources)| sources)).unwrap_or_default();
+        Member { folder, is_on, ..Member::new((variant, settings), sources) }
     }
 
     /// Adds the filter at this index of the list on top of the stack.
     pub(crate) fn stack_filter(&mut self, index: usize, cx: &PlayerContext) {
         let Some(row) = self.filters.shown.rows.get(index) else { return };
         if self.stack.members.len() + 1 < MAX_STACK && self.stack.reading.is_none() {
-            let folder = row.folder.clone();
-            let saved = SavedMember { folder, variant: String::new(), values: Vec::new(), is_on: true };
+            let saved = SavedMember::new(row.folder.clone());
             self.stack.read(vec![saved], Place::Above, &cx.waker);
         }
     }
@@ -323,10 +304,23 @@ impl LiveKernels {
         match row {
             _ if is_selected => {
                 self.exchange_chosen(cx);
-                cx.frames.choice.choose(if is_on { variant } else { VariantId::OFF }, settings);
+                self.choose_as_member((variant, settings), is_on, cx);
             }
             Some(row) => self.select_filter(row, devices, cx),
             None => self.stack.next = None,
+        }
+    }
+
+    /// Chooses `awaited`, the variant of a filter that is open and built now. `is_forced` is true if the one that was chosen before
+    /// belongs to another filter. A member of the stack that is switched off stays so.
+    pub(super) fn choose_awaited(&mut self, awaited: VariantId, is_forced: bool, cx: &mut PlayerContext) {
+        let next = self.next_chosen(Filter::selected()).filter(|(variant, _)| *variant == awaited);
+        let is_on = self.stack.next.as_ref().is_none_or(|next| next.member.is_on);
+        self.exchange_chosen(cx);
+        match next {
+            Some(next) => self.choose_as_member(next, is_on, cx),
+            None if is_forced => cx.frames.choice.choose_variant(awaited),
+            None => {}
         }
     }
 
@@ -363,37 +357,66 @@ impl LiveKernels {
         self.stack.next = None;
     }
 
-    /// Notes the errors of filters of the stack among the builder's results.
-    pub(super) fn note_members(&mut self, news: &News) {
-        if let News::Variant(id, made) = news {
-            let members = self.stack.members.iter_mut().filter(|member| member.variant == *id);
-            members.for_each(|member| member.error = made.as_ref().err().cloned());
+    /// Notes the builder's results about filters of the stack: a version that was built runs from now on.
+    pub(super) fn note_members(&mut self, news: &News, cx: &mut PlayerContext) {
+        let News::Member(version, built) = news else { return };
+        let Self { stack, filters, .. } = self;
+        let mut over = Vec::new();
+        let members = stack.members.iter_mut();
+        let replaced: Vec<bool> =
+            members.map(|member| member.note_built(version, built, &mut over)).collect();
+        // A change that is undone does not undo the versions.
+        for member in stack.undo.iter_mut().flatten() {
+            let _ = member.note_built(version, built, &mut Vec::new());
         }
+        over.iter().for_each(|error| cx.notices.hide(error));
+        if replaced.contains(&true) {
+            cx.frames.outdate_pictures();
+            filters.rename(version.variant.filter(), &stack.members);
+        }
+        if let Err(error) = built {
+            cx.notify(error.clone(), false);
+        }
+    }
+
+    /// Requests the kernels of members: of all of them if the device or the builder has changed, otherwise of those whose folders
+    /// have a new version.
+    fn build_members(&mut self, devices: &Devices, cx: &mut PlayerContext) {
+        let Self { stack, .. } = self;
+        let is_read = stack.watchers.update(&mut stack.members, cx);
+        let size = cx.frames.presenter.screen.size();
+        let request = |version| devices.builds.builder.request(Request::Member { version, size });
+        let built_for = (cx.frames.device_changes, devices.builds.restarts);
+        let is_new = stack.built_for != Some(built_for) && devices.running.device().is_some();
+        if is_new {
+            stack.built_for = Some(built_for);
+            for member in &stack.members {
+                let is_listed = matches!(devices.status(member.variant), Some(VariantStatus::Ready));
+                if !is_listed && !cx.frames.filters.workers.status().has_built(member.variant) {
+                    request(member.version());
+                }
+            }
+        }
+        let next = stack.members.iter().filter_map(|member| member.next.clone());
+        next.filter(|_| is_new || is_read).for_each(request);
     }
 
     /// Adds filters that were read, has their kernels built, and updates the frames' stack and the rows of the overlay.
     pub(super) fn update_stack(&mut self, devices: &mut Devices, cx: &mut PlayerContext) {
         if let Some(read) = self.stack.reading.as_ref().and_then(|(job, _)| job.wait(Duration::ZERO))
             && let Some((_, place)) = self.stack.reading.take()
-            && let Some(read) = cx.or_notify(read)
+            && let Some((read, errors)) = cx.or_notify(read)
         {
-            self.add_members(read, place, (devices, cx));
+            errors.into_iter().for_each(|error| cx.notify(error, true));
+            if !read.is_empty() {
+                self.add_members(read, place, (devices, cx));
+            }
         }
         let chosen = cx.chosen();
         if chosen != VariantId::OFF {
             self.stack.last = Some(chosen);
         }
-        let built_for = (cx.frames.device_changes, devices.builds.restarts);
-        if self.stack.built_for != Some(built_for) && devices.running.device().is_some() {
-            self.stack.built_for = Some(built_for);
-            for Member { variant, sources, .. } in &self.stack.members {
-                let is_listed = matches!(devices.status(*variant), Some(VariantStatus::Ready));
-                if !is_listed && !cx.frames.filters.workers.status().has_built(*variant) {
-                    let (variant, sources) = (*variant, sources.clone());
-                    devices.builds.builder.request(Request::Member { variant, sources });
-                }
-            }
-        }
+        self.build_members(devices, cx);
         let status = cx.frames.filters.workers.status();
         let is_missing = |of: &Member| of.is_on && of.error.is_none() && !status.has_built(of.variant);
         let has_device = devices.running.device().is_some() || devices.is_awaited();
