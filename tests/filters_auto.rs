@@ -235,6 +235,23 @@ fn results_of_a_filter_are_compared_with_those_of_the_same_filter_and_settings()
     let found = reasons(&save(&other, "gain=2", "filter.json"));
     assert!(!found.is_empty() && found.iter().all(|row| !row.ends_with(": null")), "{found:?}");
     assert!(found.iter().any(|row| row.contains("one/plain: \"the later result does not have")), "{found:?}");
+
+    // Only a filter, settings and variants that are named.
+    let compared = |args: &[&str]| {
+        let mut compare = clreel(None);
+        let compare = compare.args(["compare", "--json"]).arg(&first).arg(folder.file("second.json"));
+        let output = compare.args(args).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let rows = report["comparisons"][0]["rows"].as_array().map_or(&[][..], Vec::as_slice).iter();
+        rows.filter_map(|row| row["row"].as_str()).filter(|row| row.contains('/')).count()
+    };
+    let [one, other] = [one, other].map(|path| path.to_str().unwrap().to_owned());
+    assert_eq!(compared(&["--filter", &one, "--set", "gain=2", "--variant", "plain"]), 1);
+    for nothing in [["--filter", &one, "--set", "gain=3"], ["--filter", &one, "--variant", "other"]] {
+        assert_eq!(compared(&nothing), 0, "{nothing:?}");
+    }
+    assert_eq!(compared(&["--filter", &other]), 0);
+    assert_eq!(compared(&["--filter", &other, "--filter", &one]), 0, "there was no stack");
 }
 
 #[test]

@@ -5,15 +5,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::output::{join_counts, print_json, print_line, table, write_svg};
 use super::usage;
 use crate::options::values;
-use base::error::Result;
+use base::error::{Error, Result};
 use base::exit;
 use base::stderr::print_message;
 use base::text::escaped;
 use base::timing::Verdict;
+use box_filter::Filter;
 use ladder::compare::{Compared, Comparison, compare};
 use ladder::ratio_chart;
 use ladder::results::{Report, kind_of};
@@ -25,6 +27,15 @@ pub struct CompareArgs {
     /// Saved results (`bench --save`, `conformance --save`); each is compared with the first one
     #[arg(value_name = "FILE.json", required = true, num_args = 2..)]
     pub files: Vec<PathBuf>,
+    /// Compare only results of this filter, a folder or its name; repeated for a stack, whose last filter was measured
+    #[arg(long, value_name = "DIR|NAME")]
+    pub filter: Vec<PathBuf>,
+    /// Compare only this variant; repeatable or separated by commas
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub variant: Vec<String>,
+    /// Compare only results with this value of a parameter of the filter; repeatable
+    #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true, requires = "filter")]
+    pub set: Vec<String>,
     /// Accepted slowdown in percent: the exit code is 4 if a row is slower by more, with 99 % confidence
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = values::percent)]
     pub threshold: f64,
@@ -45,6 +56,48 @@ pub struct CompareArgs {
     pub chart: Option<PathBuf>,
 }
 
+impl CompareArgs {
+    /// Removes the results that are not those of the selected filter, settings and variants.
+    ///
+    /// # Errors
+    /// If the filter has no such parameter, or no such value of it.
+    fn select(&self, report: &mut Report) -> Result<()> {
+        // The command line's last filter has been read.
+        let filter = Filter::selected().filter(|_| !self.filter.is_empty());
+        let mut wanted = Map::new();
+        if let Some(filter) = filter {
+            for text in &self.set {
+                let (parameters, mut settings) = (&filter.description.parameters, filter.defaults());
+                settings.set(parameters, text).map_err(|why| {
+                    Error::new(format!("'--set {text}' selects nothing."), format!("{why}."), "")
+                })?;
+                let name = text.split('=').next().unwrap_or_default().trim();
+                wanted.extend(filter.settings_map(settings).into_iter().filter(|(known, _)| known == name));
+            }
+        }
+        let below = self.filter.split_last().map_or(&[][..], |(_, below)| below);
+        let stack = report.input.as_ref().and_then(|input| input.stack_filters.clone()).unwrap_or_default();
+        let is_stack = below.is_empty()
+            || stack
+                .split(" + ")
+                .map(|one| one.split('/').next())
+                .eq(below.iter().map(|folder| folder.file_name().and_then(|name| name.to_str())));
+        let is_wanted = |case: &Value| {
+            let has = |(name, value): (&String, &Value)| case["settings"][name] == *value;
+            is_stack && filter.is_none_or(|filter| case["filter"] == *filter.name) && wanted.iter().all(has)
+        };
+        let is_variant = |id: &str| {
+            let named = |name: &String| id == name || id.rsplit_once('/').is_some_and(|(_, own)| own == name);
+            self.variant.is_empty() || self.variant.iter().any(named)
+        };
+        for device in &mut report.devices {
+            device.runs.retain(|run| is_wanted(&run.case));
+            device.runs.iter_mut().for_each(|run| run.variants.retain(|row| is_variant(&row.id)));
+        }
+        Ok(())
+    }
+}
+
 /// The description of a saved result, and the comparison of the first result with it.
 type ResultComparison = (String, Vec<Comparison>);
 
@@ -57,7 +110,12 @@ type ResultComparison = (String, Vec<Comparison>);
 pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     let kinds = args.files.iter().map(|file| kind_of(file)).collect::<Result<Vec<_>>>()?;
     if kinds.iter().any(|kind| kind.as_deref() != Some("conformance")) {
-        let saved = args.files.iter().map(|file| Report::read(file)).collect::<Result<Vec<_>>>()?;
+        let read = |file: &PathBuf| {
+            let mut report = Report::read(file)?;
+            args.select(&mut report)?;
+            Ok(report)
+        };
+        let saved = args.files.iter().map(read).collect::<Result<Vec<_>>>()?;
         let before = saved[0].describe();
         let compared = |other: &Report| (other.describe(), compare(&saved[0], other));
         let all: Vec<ResultComparison> = saved[1..].iter().map(compared).collect();

@@ -143,6 +143,8 @@ before = { input = "buffer" | before = { input = "image" | 37:1 | input is an im
 2*radius + 1 | 2*(radius + 1 | 20:32 | ends here | ')' | parentheses
 2*radius + 1 | 2**radius | 20:21 | '*' is not expected | a number, a name | ceil_div
 2*radius + 1 | plane0_width | 20:19 | 'plane0_width' | filters of planes | input = "planes"
+2*radius + 1 | output1_step | 20:19 | 'output1_step' | filters of planes | input = "planes"
+{ quotient = [1, "area"] } | { values = [1, "area", 2] } | 52:20 | Three numbers | two or four | fourth
 2*radius + 1 | 16 / radius | 20:22 | divides by zero | radius = 0, TILE = 16 | max(1, …)
 2*radius + 1 | 9223372036854775807 + radius | 20:39 | does not fit in 64 bits | are 9223372036854775807 and | smaller
 "8*width*height" | 0 | 21:26 | scratch memory is 0 | at least 1 | max(1, …)
