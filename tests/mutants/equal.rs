@@ -58,7 +58,7 @@ pub const EQUAL: &[Equal] = &[
     ),
     equal(
         "An array is one longer than needed.",
-        &["box_filter/08_planes.cl: const float scales[5] = { scale.s0, scale.s1, scale.s2, scale.s3 };"],
+        &["box_filter/08_planes.cl: const float scales[5] = { scale, half_scale, half_scale, scale };"],
     ),
     equal(
         "Filtered samples have 12 bits.",
