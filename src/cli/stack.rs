@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::filter_of;
-use base::error::{Error, Result};
+use base::error::Result;
 use base::memory::rgba_bytes;
 use box_filter::trial::{Case, LaunchMode, Source, Target, Trials};
 use box_filter::{BuiltVariant, VariantId, filter_once};
@@ -105,11 +105,7 @@ fn filter(
     match id.back_end() {
         BackEnd::Nothing => return Ok(src[..rgba_bytes(size)].to_vec()),
         BackEnd::OpenCl if !id.reads_planes() => {}
-        _ => {
-            let what = format!("'{id}' cannot be in a stack of filters.");
-            let why = "It does not read pictures of other filters on the device.";
-            return Err(Error::new(what, why, "Choose another variant."));
-        }
+        _ => return Err(engine::not_in_a_stack(id)),
     }
     let case = Case { src: Source::Bytes(src), size, settings, launch: LaunchMode::Whole };
     let target = Target::Variant { id, layout: None, to_image: false, has_defaults: false };

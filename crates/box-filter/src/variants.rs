@@ -131,6 +131,12 @@ impl VariantId {
         self.formats()[0] != Format::Rgba8
     }
 
+    /// Returns true for a variant with kernels that do the same work on the same bytes as the others of its filter, so that their times
+    /// can be compared.
+    pub fn is_comparable(self) -> bool {
+        !self.codes().is_empty() && self.formats()[0] == self.filter().description.input
+    }
+
     /// Returns the formats of input and output.
     fn formats(self) -> [Format; 2] {
         self.code(DeviceKind::Cpu).map_or([Format::Rgba8; 2], |code| code.formats)

@@ -75,6 +75,7 @@ use job::{Job, finish, first_failure};
 use load::Loader;
 pub use meters::Meters;
 pub use pipeline::Pipeline;
+pub use prepare::not_in_a_stack;
 pub use request::{Finished, Outcome, Progress, Refusal, Ticket};
 pub use scopes::Scopes;
 pub use slot::Slot;

@@ -72,7 +72,7 @@ impl Command {
 }
 
 /// Returns the error for a variant that cannot be one of several filters.
-pub(super) fn not_in_a_stack(variant: VariantId) -> Error {
+pub fn not_in_a_stack(variant: VariantId) -> Error {
     let what = format!("'{variant}' cannot be in a stack of filters.");
     let hint = "Choose another variant, or remove the other filters (F).";
     Error::new(what, "It does not read pictures of other filters on the device.", hint)
@@ -363,7 +363,10 @@ impl Pipeline {
             return Err(Refusal::Unsupported(not_in_a_stack(variant)));
         }
         let unsupported = |why: &str| {
-            let hint = "Choose another variant; fused filters pictures of any format.";
+            let hint = match variant.opened() {
+                None => "Choose another variant; fused filters pictures of any format.",
+                Some(_) => "Choose a filter of RGBA pictures (F), or convert the movie to 8 or 10 bits.",
+            };
             Refusal::Unsupported(Error::new(format!("'{variant}' cannot filter this movie."), why, hint))
         };
         let missing = || match self.conversions.known.trust.values().any(|trust| *trust == Trust::Refused) {

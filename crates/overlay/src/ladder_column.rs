@@ -7,7 +7,7 @@ use base::error::{Error, Result};
 use base::metadata::Host;
 use base::text::escaped;
 use base::timing::Verdict;
-use box_filter::{Settings, VariantId, Work, opened_variants};
+use box_filter::{Settings, VariantId, opened_variants};
 use ladder::compare::{Compared, NoVerdict, compare};
 use ladder::results::{DeviceReport, Report, RowReport, RunReport};
 use stats::{Recorder, Score, settings_from_json};
@@ -150,7 +150,7 @@ impl LadderColumn {
 
     /// Returns the baseline of the factors: the first measured kernel of the filter to which a variant belongs, `naive` as a rule.
     fn baseline(&self, id: VariantId, at: (Settings, (u32, u32))) -> Option<(VariantId, &Score)> {
-        let kernels = variants_of_filter(id).into_iter().filter(|id| matches!(id.work, Work::Kernels(_)));
+        let kernels = variants_of_filter(id).into_iter().filter(|id| id.is_comparable());
         kernels.filter_map(|id| Some((id, self.score(id, at)?))).next()
     }
 
@@ -162,8 +162,8 @@ impl LadderColumn {
         at: (Settings, (u32, u32)),
     ) -> Option<(f64, String, VariantId)> {
         let (base, this) = (self.baseline(id, at)?, self.score(id, at)?);
-        let text = matches!(id.work, Work::Kernels(_))
-            .then(|| Comparison::between((base.0.name, base.1), (id.name, this)).factor)?;
+        let text =
+            id.is_comparable().then(|| Comparison::between((base.0.name, base.1), (id.name, this)).factor)?;
         Some((base.1.ms / this.ms, text.ok()?, base.0))
     }
 }

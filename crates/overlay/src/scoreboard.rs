@@ -2,7 +2,7 @@
 //! Without room for this panel, `cells.rs` shows the variants in the strip along the bottom.
 
 use base::timing::noise;
-use box_filter::{Group, Settings, VariantId, Work};
+use box_filter::{Group, Settings, VariantId};
 use stats::{Score, Scores};
 
 use crate::ladder_column::{LadderColumn, columns};
@@ -171,7 +171,7 @@ impl<'a> Board<'a> {
     /// them has too few times with these settings and this size.
     pub(super) fn step_factor(&self, row: &VariantRow) -> Option<(String, String)> {
         let is_step = |other: &&VariantRow| {
-            matches!(other.id.work, Work::Kernels(_))
+            other.id.is_comparable()
                 && other.id.group != Group::Others
                 && !matches!(other.status, VariantStatus::Unavailable(_))
         };
@@ -566,8 +566,7 @@ fn compare(
     name: impl Fn(VariantId) -> String,
 ) -> Option<Comparison> {
     let mut variants = facts::variants_of_filter(chosen);
-    let reads_planes = chosen.filter().initial().reads_planes();
-    variants.retain(|id| matches!(id.work, Work::Kernels(_)) && id.reads_planes() == reads_planes);
+    variants.retain(|id| id.is_comparable());
     let kernels = || variants.iter().copied();
     let between = |fewest: usize| {
         let is_here = |s: &&Score| s.is_at(settings, size) && s.ms > 0.0 && s.n >= fewest;

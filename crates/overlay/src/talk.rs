@@ -4,7 +4,7 @@
 
 mod heart;
 
-use box_filter::{VariantId, Work};
+use box_filter::VariantId;
 pub use heart::heart;
 use stats::Score;
 
@@ -26,7 +26,7 @@ const UNMARKED: &str = "No line of this kernel is marked: end its important line
 /// Returns those variants among `all` that are on the ladder, in the order of the talk: those that do the same work on the same
 /// bytes, and whose times are device times.
 pub(crate) fn order(all: impl IntoIterator<Item = VariantId>) -> Vec<VariantId> {
-    let mut ids: Vec<VariantId> = all.into_iter().filter(|id| matches!(id.work, Work::Kernels(_))).collect();
+    let mut ids: Vec<VariantId> = all.into_iter().filter(|id| id.is_comparable()).collect();
     ids.sort_by_key(|id| id.group as usize);
     ids
 }

@@ -288,6 +288,9 @@ impl<'a> Worker<'a> {
     /// these sources from now on if they may run. Returns the message with the variant or the error.
     fn build_member(&mut self, version: MemberVersion, size: Option<(u32, u32)>, context: &Context) -> Part {
         let MemberVersion { variant, settings, ref sources } = version;
+        if variant.reads_planes() {
+            return News::Member(version, Err(engine::not_in_a_stack(variant))).into();
+        }
         // The cached results were found with other sources.
         self.trials.forget();
         let (cl, to_image) = (context.cl.with_sources(sources.clone()), context.to_texture);
