@@ -265,9 +265,10 @@ impl BuiltVariant {
         };
         let is_small =
             |picture: &Picture, bytes| matches!(picture, Picture::Buffer(buffer) if buffer.len() < bytes);
-        let [from, to] = whole.bytes();
-        let from = whole.layout.map_or(from / whole.frames as usize, |layout| layout.bytes());
-        let is_source_small = |source: &&Picture| is_small(source, from);
+        let is_too_small = |layout: Layout| {
+            let is_source_small = |source: &&Picture| is_small(source, layout.bytes());
+            sources.iter().any(is_source_small) || is_small(dst, whole.bytes()[1])
+        };
         let [input, output] = self.storages(whole.tuned_for);
         let is_input = |source: &&Picture| source.storage() == input;
         let is_stored_so = sources.iter().all(is_input) && dst.storage() == output;
@@ -277,8 +278,8 @@ impl BuiltVariant {
         if whole.width == 0 || whole.height == 0 {
             return failed_with("The picture has no pixels.".to_owned());
         }
-        if sources.iter().any(is_source_small) || is_small(dst, to) {
-            return failed_with("The memory on the device is smaller than its pictures.".to_owned());
+        if whole.layout.is_some_and(is_too_small) {
+            return failed_with("A block on the device is smaller than its planes.".to_owned());
         }
         let parameters = &id.filter().description.parameters;
         if !whole.settings.suit(parameters) {
