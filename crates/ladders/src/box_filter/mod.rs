@@ -271,12 +271,18 @@ impl<'a> BoxFilter<'a> {
         let frames = back.filter_map(|at| self.frames.get(at).map(Vec::as_slice));
         let mut input = match buffers.case.layout() {
             Some(_) => {
-                let block = |frame| {
-                    let mut block = planes_of(frame, self.size.0, self.size.1)?.1;
-                    block.resize(block.len().next_multiple_of(4), 0);
-                    Ok(block)
-                };
-                frames.map(block).collect::<Result<Vec<_>>>()?.concat()
+                let mut blocks = Vec::new();
+                for frame in frames {
+                    let block = planes_of(frame, self.size.0, self.size.1)?.1;
+                    // Another copy would leave the caches cold.
+                    if blocks.is_empty() {
+                        blocks = block
+                    } else {
+                        blocks.extend(block)
+                    }
+                    blocks.resize(blocks.len().next_multiple_of(4), 0);
+                }
+                blocks
             }
             None => frames.collect::<Vec<_>>().concat(),
         };
